@@ -163,7 +163,7 @@ type EntityState struct {
 	Counts        Counts
 	SizeInBytes   int64 // a topic's includes its subscriptions; zero for a subscription, as on the wire
 	Bytes         int64 // of the entity's own messages, dead letters included
-	Charged       int64 // bytes that count against its quota, at least SizeInBytes; see charge.go; zero for a subscription
+	Charged       int64 // bytes that count against its quota, at least SizeInBytes; see memory_account.go; zero for a subscription
 	AccessedAt    Instant
 	LastUsed      Instant
 	NextSeq       Seq

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// INVARIANT: the account is the sum of what account.go counts for the records, their indexes,
+// INVARIANT: the account is the sum of what memory_account.go counts for the records, their indexes,
 // and the size that maps have grown to.
 func (ns *Namespace) checkAccount() error {
 	want := int64(ns.peakMessages) * messageEntry

@@ -83,7 +83,7 @@ func newClocked(t *testing.T, w way) *clocked {
 }
 
 // sizesAlone returns limits under which only the sizes that clients see are charged, so that
-// tests can state to the byte what fits; charge_test.go tests the others.
+// tests can state to the byte what fits; quota_charge_test.go tests the others.
 func sizesAlone() engine.Limits {
 	l := engine.DefaultLimits()
 	l.MessageMemory = 0

@@ -86,7 +86,7 @@
 //	deliver a message                    engine/receive.go, web/amqp/sender.go
 //	documentation: pages, list           web/docs, cmd/mayfly/manual
 //	duplicate detection                  engine/duplicates.go
-//	errors: their codes at each door     web/errorcodes/table.go
+//	errors: their codes in each API      web/errorcodes/table.go
 //	event history: written, queried      engine/broker/history_writer.go, engine/history
 //	expire a message                     engine/judge.go, engine/sweep.go
 //	forward a request to the owner       web/forward_to_owner.go, web/cluster

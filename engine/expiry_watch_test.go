@@ -116,8 +116,8 @@ func (w *watchman) check(what string) {
 	}
 }
 
-// TestExpiryWatchAgainstAllMessages has a watchman look only when the watch is stirred or the next
-// expiry is near.
+// TestExpiryWatchAgainstAllMessages lets a watchman look only when the watch reports a change or
+// the next expiry is near.
 func TestExpiryWatchAgainstAllMessages(t *testing.T) {
 	seeds := uint64(5)
 	if longtest.Enabled(t) {

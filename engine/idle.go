@@ -35,7 +35,7 @@ func (e *entity) activity() Activity {
 	return Activity{LastUsed: e.main.meter.LastUsed, Receivers: e.credit, Scheduled: e.main.count[classScheduled]}
 }
 
-// A Use is an entry in an entity's ledger of uses.
+// A Use is an entry in an entity's use history.
 type Use struct {
 	At      Instant
 	What    string
@@ -87,7 +87,7 @@ func (ns *Namespace) accessed(now Instant, e *entity, what, by string) {
 	ns.touch(now, e, what, by)
 }
 
-// RecordView adds to the ledger that an operator looked at the entity, which does not count as
+// RecordView adds to the use history that an operator looked at the entity, which does not count as
 // use (IDLE-7).
 func (ns *Namespace) RecordView(now Instant, p Path, what, by string) {
 	if e, err := ns.entity(p); err == nil && e.Config.Effective().AutoDeleteOnIdle != 0 {

@@ -418,7 +418,7 @@ func TestIdleness(t *testing.T) {
 			}
 			c.Error("there is no event of it")
 		},
-		"ledger": func(c *clocked) { // the ledger of uses
+		"use history": func(c *clocked) {
 			c.queue("q", temporary)
 			c.at(minute)
 			c.sends("q", "m")

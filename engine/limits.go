@@ -26,7 +26,7 @@ type Limits struct {
 	HeaderSize                 int64         // of all properties of a message together
 	IDLength                   int64         // MessageId, SessionId, PartitionKey, ReplyToSessionId
 	ReasonLength               int64         // DeadLetterReason and -ErrorDescription, each
-	MessageMemory              int64         // the least that a message counts against the size of its entity, in addition to its texts: the memory that it takes; zero to count its size alone. See charge.go
+	MessageMemory              int64         // the least that a message counts against the size of its entity, in addition to its texts: the memory that it takes; zero to count its size alone. See memory_account.go
 	EntitySize                 int64         // caps every entity's MaxSizeInMegabytes; zero for no cap
 	Entities                   int64         // queues and topics of a namespace
 	SubscriptionsPerTopic      int64         //

@@ -13,7 +13,7 @@ import (
 var ErrMemoryFull = fmt.Errorf("%w: memory is full", ErrBusy)
 
 // A Memory counts the memory that the namespaces of a process use, and limits it. It
-// counts messages, sessions and entities by the rules of account.go, not what the
+// counts messages, sessions and entities by the rules of memory_account.go, not what the
 // process has from the system: that number is late and noisy, and a send must get the
 // same answer twice. It is safe for concurrent use. The zero Memory has no limit.
 type Memory struct {

@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// TestMemoryConstantsAreSizes compares the constants of account.go with the sizes of the types, rounded
-// up as the allocator does.
+// TestMemoryConstantsAreSizes compares the constants of memory_account.go with the sizes of the
+// types, rounded up as the allocator does.
 func TestMemoryConstantsAreSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		counted int64

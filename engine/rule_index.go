@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// A compiledRule rule is a compiled Rule. It is never changed.
+// A compiledRule is a compiled Rule. It is never changed.
 type compiledRule struct {
 	Rule
 	sub         *entity

@@ -304,7 +304,7 @@ func nth(i, n int) string {
 	return fmt.Sprintf(" at position %d of the batch", i)
 }
 
-// checkQuota returns an error if more bytes, charged as in charge.go, would exceed the size that e
+// checkQuota returns an error if more bytes, charged as in memory_account.go, would exceed the size that e
 // may have (DLQ-11, §1.5).
 func (ns *Namespace) checkQuota(e *entity, more int64) error {
 	root := e.root()
@@ -433,7 +433,7 @@ type SendPreview struct {
 	Duplicate  bool  // it would be accepted and dropped (DUP-2)
 	Remembered bool  // its id would be remembered, so that the next message with it is a duplicate
 	Scheduled  bool  // it would wait for its time (SCH-2)
-	Charge     int64 // bytes that would count against the size of to; see charge.go
+	Charge     int64 // bytes that would count against the size of to; see memory_account.go
 }
 
 // PreviewSend returns what Send would do with each message, sent alone and after those before it

@@ -107,7 +107,7 @@ func (ss *sessions) nextRank() int64 {
 	return ss.ranks
 }
 
-// addMessage adds a message, and exit removes it.
+// addMessage adds a message, and removeMessage removes it.
 func (ss *sessions) addMessage(m *message) {
 	s := ss.get(m.sessionID())
 	s.order.put(m)
@@ -329,7 +329,7 @@ func (ns *Namespace) noteRank(h *subqueue, before sessionRank) {
 // savedRanks are the ranks that sessions had at a savepoint, for undoTo.
 type savedRanks map[*sessions]map[string]int64
 
-// save adds a standing. Calls go backwards in time: the earliest standing counts.
+// save adds a rank. Calls go backwards in time: the earliest rank counts.
 func (r *savedRanks) save(ss *sessions, before sessionRank) {
 	if *r == nil {
 		*r = savedRanks{}

@@ -96,7 +96,7 @@ type subqueue struct {
 	pending  alarms         // locks outside of sessions, and schedules
 	count    [classes]int64
 	bytes    int64 // as clients see them
-	charged  int64 // as they count against the quota; see charge.go
+	charged  int64 // as they count against the quota; see memory_account.go
 	account  account
 	sizer    sizer
 

@@ -35,7 +35,7 @@ func TestEveryFormIsOurs(t *testing.T) {
 	if len(forms) < 180 {
 		t.Fatalf("only %d addresses take forms", len(forms))
 	}
-	play, err := e.scenes.Begin(t.Context(), "deadline", "test") // the form of an ended play reports that it has ended, whether its token is valid or not
+	play, err := e.scenes.Begin(t.Context(), "deadline", "test") // the form of an ended playback reports that it has ended, whether its token is valid or not
 	if err != nil {
 		t.Fatal(err)
 	}

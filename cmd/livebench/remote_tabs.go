@@ -30,7 +30,7 @@ type tabsRequest struct {
 	Open      int      `json:"open,omitempty"` // tabs, on Pages in turn
 	Pages     []string `json:"pages,omitempty"`
 	Dashboard string   `json:"dashboard,omitempty"`
-	Take      bool     `json:"take,omitempty"` // return the sightings since the last time
+	Take      bool     `json:"take,omitempty"` // return the updates since the last time
 }
 
 // A tabsResponse is the response to an order.
@@ -69,7 +69,7 @@ func serveTabs(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// takeUpdates returns the sightings of each tab. A tab that has ended is an error.
+// takeUpdates returns the updates of each tab. A tab that has ended is an error.
 func (all tabs) takeUpdates() (seen [][][2]int64, err error) {
 	for _, t := range all {
 		if err := t.endError(); err != nil {
@@ -145,7 +145,7 @@ func (r *remoteTabs) do(o tabsRequest) (tabsResponse, error) {
 	return a, nil
 }
 
-// discardUpdates drops all sightings so far.
+// discardUpdates drops all updates so far.
 func (r *remoteTabs) discardUpdates() error {
 	_, err := r.do(tabsRequest{Take: true})
 	return err

@@ -177,7 +177,7 @@ func frameEvent(head []byte) (uint64, bool) {
 	return n, err == nil
 }
 
-// takeUpdates returns the sightings since the last call.
+// takeUpdates returns the updates since the last call.
 func (t *tab) takeUpdates() []pageUpdate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,7 +236,7 @@ func (all tabs) close() {
 	}
 }
 
-// discardUpdates drops all sightings so far.
+// discardUpdates drops all updates so far.
 func (all tabs) discardUpdates() {
 	for _, t := range all {
 		t.takeUpdates()

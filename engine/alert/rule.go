@@ -44,7 +44,7 @@ type Action string
 
 const (
 	Notify     Action = "notify"      // only the alert
-	Extend     Action = "extend"      // the message gets ExtendBy more, at most Extensions times
+	Extend     Action = "extend"      // the message gets ExtendBy more, at most MaxExtensions times
 	DeadLetter Action = "dead-letter" // the message becomes a dead letter, with its body
 )
 

@@ -160,7 +160,7 @@ func (r *Rules) load(ctx context.Context) error {
 	return nil
 }
 
-// recordsOf returns a rule's ledger.
+// recordsOf returns a rule's fire records.
 func (r *Rules) recordsOf(id ID) *fireRecords {
 	l := r.fireRecords[id]
 	if l == nil {

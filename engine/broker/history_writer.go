@@ -59,7 +59,7 @@ func (o *openStore) history() engine.History {
 	return h
 }
 
-// startHistoryWriter starts a follower with the next event; finish ends it.
+// startHistoryWriter starts a follower with the next event; waitUntilWritten ends it.
 func startHistoryWriter(ctx context.Context, b *Broker) *historyWriter {
 	f := &historyWriter{b: b}
 	var run, forget context.Context

@@ -31,7 +31,7 @@ func newLog(size int, most int64) *Log {
 // initialRingSize is how many there is room for at first: there may be many unused namespaces.
 const initialRingSize = 128
 
-// grow doubles the room, up to slots, and reports whether it did.
+// grow doubles the room, up to maxEvents, and reports whether it did.
 func (l *Log) grow() (more bool) {
 	if len(l.ring) == l.maxEvents {
 		return false

@@ -57,7 +57,7 @@ func (m *ManualClock) setRate(now engine.Instant, rate int, until engine.Instant
 	}
 }
 
-// Now returns the machine's time.
+// Now returns the clock's time.
 func (m *ManualClock) Now() engine.Instant { return m.approximate() }
 
 // SetRate lets the clock run at one of ClockRates from now on; another rate is engine.ErrArgument.

@@ -42,7 +42,7 @@ func (w *world) dead() time.Duration {
 
 // The real time until a deadline follows the rate of the clock, even if it is turned while the
 // broker waits.
-func TestMachineRates(t *testing.T) {
+func TestManualClockRates(t *testing.T) {
 	for _, rate := range broker.ClockRates()[1:] {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestMachineRates(t *testing.T) {
 
 // A clock that stands does so for everything: sent messages get its instant, nothing expires,
 // and callers are answered.
-func TestMachineStands(t *testing.T) {
+func TestManualClockStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
 		began := m.Now()
@@ -100,8 +100,8 @@ func TestMachineStands(t *testing.T) {
 	})
 }
 
-// A glide ends at its target, in the time it was given.
-func TestMachineGlides(t *testing.T) {
+// RunTo ends at its target, in the time it was given.
+func TestManualClockRunsTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
 		end := m.Now().Add(time.Minute)
@@ -124,8 +124,8 @@ func TestMachineGlides(t *testing.T) {
 	})
 }
 
-// A glide that ends before a deadline leaves the deadline to come.
-func TestMachineGlidesShort(t *testing.T) {
+// A run that ends before a deadline leaves the deadline to come.
+func TestManualClockRunsToBeforeDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
 		m.RunTo(m.Now().Add(time.Minute-time.Millisecond), time.Second)
@@ -141,7 +141,7 @@ func TestMachineGlidesShort(t *testing.T) {
 }
 
 // Neither the clock nor the broker ever goes back.
-func TestMachineNeverGoesBack(t *testing.T) {
+func TestManualClockNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := broker.NewManualClock()
 		w := start(t, broker.Options{ManualClock: m})
@@ -170,7 +170,7 @@ func TestMachineNeverGoesBack(t *testing.T) {
 }
 
 // Decisions made before the store failed stay in the past, and the clock is the same.
-func TestMachineWhenTheStoreFails(t *testing.T) {
+func TestManualClockWhenTheStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
 		m.JumpTo(m.Now().Add(30 * time.Second))
@@ -188,7 +188,7 @@ func TestMachineWhenTheStoreFails(t *testing.T) {
 }
 
 // A broker without a ManualClock runs by the system's clock.
-func TestNoMachine(t *testing.T) {
+func TestNoManualClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		if p := w.ClockState(); p != (broker.ClockState{Rate: 1}) {

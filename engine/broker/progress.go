@@ -24,7 +24,7 @@ func (r *Progress) Set(n uint64) {
 	}
 }
 
-// Wait returns when event n or a later one was Set, and when ctx is done.
+// Wait returns when event n or a later one was set, and when ctx is done.
 func (r *Progress) Wait(ctx context.Context, n uint64) {
 	for {
 		moved := r.until(n)
@@ -39,7 +39,7 @@ func (r *Progress) Wait(ctx context.Context, n uint64) {
 	}
 }
 
-// until returns a channel that is closed when n changes, or nil if event n was Set.
+// until returns a channel that is closed when n changes, or nil if event n was set.
 func (r *Progress) until(n uint64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

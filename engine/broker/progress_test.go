@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A caller that waits for an event continues when it or a later one was Set, not before, and
+// A caller that waits for an event continues when it or a later one was set, not before, and
 // when its context ends.
 func TestReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

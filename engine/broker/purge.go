@@ -92,7 +92,7 @@ type PurgePreview struct {
 	First      []engine.Key // the first few that would go
 }
 
-// AtMost returns how many would go if all unseen messages matched too.
+// AtMost returns how many would go if all unexamined messages matched too.
 func (f PurgePreview) AtMost() int64 { return f.Matching + f.Unexamined }
 
 // Plus adds the forecasts of two subqueues.

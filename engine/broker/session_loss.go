@@ -17,7 +17,7 @@ type SessionLossListener interface {
 	SessionMoved()
 }
 
-// lossListeners holds the survivors of sessions whose locks they lost. Owned by run.
+// lossListeners holds the receivers that stay although they lost the locks of their sessions. Owned by run.
 type lossListeners struct {
 	bySession map[lostSession]lossListener
 	byLink    map[engine.LinkID]lostSession // the same, by receiver
@@ -36,7 +36,7 @@ type lossListener struct {
 
 func lostSessionOf(a engine.SessionAccepted) lostSession { return lostSession{a.Path, a.ID} }
 
-// add registers a receiver that lost its session. Succeeded of one that was registered for the
+// add registers a receiver that lost its session. SessionMoved of one that was registered for the
 // same session before is called.
 func (l *lossListeners) add(ns *engine.Namespace, lost engine.SessionAccepted, to SessionLossListener) {
 	k := lostSessionOf(lost)

@@ -64,6 +64,6 @@ func (i Actual) String() string {
 	case HasProperty:
 		return fmt.Sprintf("The property %s is %q.", i.Subject, i.Value)
 	default:
-		panic(fmt.Sprintf("unknown kind of finding %d", i.Kind))
+		panic(fmt.Sprintf("unknown kind of actual state %d", i.Kind))
 	}
 }

@@ -3,10 +3,10 @@
 //
 //	Parse      a scene from YAML, parsed and checked
 //	Library    all scenes: the program's, those of a folder, and added ones
-//	Player     running plays, each in its namespace
-//	Playback   one of them: its step, its findings, its clock
+//	Player     running playbacks, each in its namespace
+//	Playback   one of them: its step, the results of its checks, its clock
 //
-// Plays do not affect any other namespace: a Playback is always created together with its
+// Playbacks do not affect any other namespace: a Playback is always created together with its
 // namespace, and the clock that it turns belongs to that alone (broker.ManualClock). Only
 // scenes that a user adds to a running server are kept in the server's own namespace, as
 // settings, and are loaded when that is opened again.

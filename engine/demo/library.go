@@ -211,7 +211,7 @@ func (l *Library) add(s *Scene) error {
 	return nil
 }
 
-// Remove removes an added scene; plays of it go on. The program's own and those of a folder
+// Remove removes an added scene; playbacks of it go on. The program's own and those of a folder
 // stay: engine.ErrNotAllowed.
 func (l *Library) Remove(id string) error {
 	l.mu.Lock()

@@ -52,9 +52,9 @@ func TestParseRefuses(t *testing.T) {
 		"no topic":             {"title: t\nsummary: t\nentities: [{subscription: t/Subscriptions/s}]\nsteps: [{caption: s}]", "The entity 't' has not been created"},
 		"sends nowhere":        {scenes("- {caption: s, actions: [{send: {to: qq}}]}"), "line 5, step 1, action 1: The entity 'qq' has not been created"},
 		"takes nowhere":        {scenes("- {caption: s, actions: [{receive: {from: qq/$DeadLetterQueue, none: true}}]}"), "The entity 'qq' has not been created"},
-		"marks nothing":        {scenes("- caption: s\n  highlight:\n    - q\n    - no-such-thing"), "line 8, step 1, highlight 2: 'highlight' must name a message or an entity from this or an earlier step, not 'no-such-thing'"},
-		"marks too early":      {scenes("- {caption: s, highlight: [a]}\n- {caption: s, actions: [{send: {to: q, as: a}}]}"), "line 5, step 1, highlight 1: "},
-		"marks a part":         {scenes("- {caption: s, highlight: [q/Subscriptions/s]}"), "step 1, highlight 1: "},
+		"highlights nothing":   {scenes("- caption: s\n  highlight:\n    - q\n    - no-such-thing"), "line 8, step 1, highlight 2: 'highlight' must name a message or an entity from this or an earlier step, not 'no-such-thing'"},
+		"highlights too early": {scenes("- {caption: s, highlight: [a]}\n- {caption: s, actions: [{send: {to: q, as: a}}]}"), "line 5, step 1, highlight 1: "},
+		"highlights a part":    {scenes("- {caption: s, highlight: [q/Subscriptions/s]}"), "step 1, highlight 1: "},
 		"looks nowhere":        {scenes("- {caption: s, expect: [{text: t, entity: qq, active: 1}]}"), "The entity 'qq' has not been created"},
 	} {
 		_, err := demo.Parse("x", []byte(tc.text))

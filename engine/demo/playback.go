@@ -25,7 +25,7 @@ type Playback struct {
 	runner    *stepRunner        // guarded by mu, as all below
 	done      int                // number of played steps
 	playing   bool               // a step is being played
-	findings  []CheckResult      // of the last step
+	results   []CheckResult      // of the last step
 	trouble   error              // why it was not played to its end
 	recreated bool               // it was played in a namespace created again for it
 	cancel    context.CancelFunc // of the running step
@@ -33,13 +33,13 @@ type Playback struct {
 	rebuilt   chan struct{} // closed once its namespace, which is being created again, is complete; nil at other times
 }
 
-// A State is the state of a play, at one moment.
+// A State is the state of a playback, at one moment.
 type State struct {
 	Namespace  string
 	Scene      *Scene
 	Done       int  // number of played steps
 	Playing    bool // the last of them is running
-	Findings   []CheckResult
+	Results    []CheckResult
 	Trouble    error // why the last was not played to its end; nil if it was
 	Recreated  bool  // manual changes did not fit the last step: for it the namespace was created again
 	ClockState broker.ClockState
@@ -58,7 +58,7 @@ func (s State) Step() *Step {
 // Ended reports whether all steps were played, or no further step can be played.
 func (s State) Ended() bool { return s.Done == len(s.Scene.Steps) || s.Trouble != nil }
 
-// Page returns the page that shows the play, below that of the namespace; before the first
+// Page returns the page that shows the playback, below that of the namespace; before the first
 // step, that of the first one.
 func (s State) Page() string {
 	if s.Done == 0 {
@@ -83,7 +83,7 @@ func (p *Playback) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return State{
-		Namespace: p.name, Scene: p.scene, Done: p.done, Playing: p.playing, Findings: p.findings, Trouble: p.trouble, Recreated: p.recreated,
+		Namespace: p.name, Scene: p.scene, Done: p.done, Playing: p.playing, Results: p.results, Trouble: p.trouble, Recreated: p.recreated,
 		ClockState: p.runner.b.ClockState(), Clock: p.runner.clock.Now(), Keys: p.runner.keys(),
 	}
 }
@@ -100,7 +100,7 @@ func (p *Playback) lastUse() time.Time {
 	return p.lastUsed
 }
 
-// exists reports whether the play has its namespace. Once that was removed, by any means, the
+// exists reports whether the playback has its namespace. Once that was removed, by any means, the
 // play is over.
 func (p *Playback) exists() bool {
 	p.mu.Lock()
@@ -113,7 +113,7 @@ func (p *Playback) exists() bool {
 	}
 }
 
-// checkPlaying returns ErrNotPlaying if the play is over.
+// checkPlaying returns ErrNotPlaying if the playback is over.
 func (p *Playback) checkPlaying() error {
 	if p.player.Peek(p.name) != p {
 		return engine.Refuse(ErrNotPlaying, "The scene has ended.")
@@ -169,7 +169,7 @@ func (p *Playback) create(ctx context.Context, actor string) error {
 	return nil
 }
 
-// errStepChanged means that a play is at another step than its caller saw.
+// errStepChanged means that a playback is at another step than its caller saw.
 func errStepChanged() error {
 	return engine.Refuse(engine.ErrChanged, "The scene has moved on meanwhile. Nothing was changed.")
 }
@@ -180,7 +180,7 @@ func errStepChanged() error {
 // since the one before, or changed the contents: all steps are played once more, at once and in
 // a namespace created again. The error is engine.ErrChanged if another number of steps was
 // played, or one is running.
-func (p *Playback) NextStep(ctx context.Context, done int, t Speed, actor string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the play
+func (p *Playback) NextStep(ctx context.Context, done int, t Speed, actor string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the playback
 	select {
 	case p.stepLock <- struct{}{}:
 	default:
@@ -216,7 +216,7 @@ func (p *Playback) NextStep(ctx context.Context, done int, t Speed, actor string
 type playFunc func(ctx context.Context, n int, t Speed, actor string) ([]CheckResult, error)
 
 // stepNow plays the next step at once, to its end even if the caller has left: half a step would
-// end the play. Called by the holder of stepLock.
+// end the playback. Called by the holder of stepLock.
 func (p *Playback) stepNow(ctx context.Context, actor string, play playFunc) error {
 	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -231,15 +231,15 @@ func (p *Playback) beginStep(cancel context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
-	p.playing, p.findings, p.recreated, p.cancel = true, nil, false, cancel
+	p.playing, p.results, p.recreated, p.cancel = true, nil, false, cancel
 }
 
 // playStep plays the step that was begun, and checks its expectations.
 func (p *Playback) playStep(ctx context.Context, t Speed, actor string, play playFunc) error {
 	n := p.State().Done
-	findings, err := play(ctx, n, t, actor)
+	results, err := play(ctx, n, t, actor)
 	p.mu.Lock()
-	p.playing, p.findings, p.cancel = false, findings, nil
+	p.playing, p.results, p.cancel = false, results, nil
 	if err != nil {
 		p.trouble = fmt.Errorf("step %d: %w", n, err)
 	}
@@ -259,16 +259,16 @@ func (p *Playback) playOnce(ctx context.Context, n int, t Speed, _ string) ([]Ch
 // playFitting plays a step, and if its expectations fail all steps up to it once more, in a namespace
 // created again.
 func (p *Playback) playFitting(ctx context.Context, n int, t Speed, actor string) ([]CheckResult, error) {
-	findings, err := p.playOnce(ctx, n, t, actor)
-	if err == nil && allOK(findings) || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.exists() { // the result is of no use any more
-		return findings, err
+	results, err := p.playOnce(ctx, n, t, actor)
+	if err == nil && allOK(results) || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.exists() { // the result is of no use any more
+		return results, err
 	}
 	if errors.Is(err, engine.ErrMemoryFull) { // a new namespace would not be filled either
-		return findings, err
+		return results, err
 	}
 	err = p.rebuild(context.WithoutCancel(ctx), actor, func() error { // half of it would be of no use
 		for i := range n {
-			if findings, err = p.playOnce(ctx, i+1, Instant, actor); err != nil {
+			if results, err = p.playOnce(ctx, i+1, Instant, actor); err != nil {
 				return err
 			}
 		}
@@ -279,8 +279,8 @@ func (p *Playback) playFitting(ctx context.Context, n int, t Speed, actor string
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.recreated = allOK(findings) // else the scene itself is wrong
-	return findings, nil
+	p.recreated = allOK(results) // else the scene itself is wrong
+	return results, nil
 }
 
 func allOK(all []CheckResult) bool {
@@ -324,7 +324,7 @@ func (p *Playback) replay(ctx context.Context, done, steps int, actor string) er
 	}
 	return p.rebuild(ctx, actor, func() error {
 		p.mu.Lock()
-		p.done, p.findings, p.trouble, p.recreated = 0, nil, nil, false
+		p.done, p.results, p.trouble, p.recreated = 0, nil, nil, false
 		p.mu.Unlock()
 		for range steps {
 			if err := p.stepNow(ctx, actor, p.playOnce); err != nil {

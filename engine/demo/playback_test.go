@@ -43,7 +43,7 @@ func TestBackAndReset(t *testing.T) {
 		}
 		w.must(p.StepBack(t.Context(), 3, "me"))
 		is := p.State()
-		if is.Done != 2 || is.Namespace != name || is.Page() != "/q/q" || !is.Findings[0].OK {
+		if is.Done != 2 || is.Namespace != name || is.Page() != "/q/q" || !is.Results[0].OK {
 			t.Errorf("a step back: %+v", is)
 		}
 		if b := w.broker(p); b == former || w.Find(name) != p {
@@ -53,14 +53,14 @@ func TestBackAndReset(t *testing.T) {
 			t.Errorf("what was for its namespace is for another now, of %v and not of %v", n.Created, begun.Created)
 		}
 		w.must(p.NextStep(t.Context(), 2, demo.Instant, "me"))
-		if is := p.State(); !is.Findings[0].OK || !is.Ended() {
+		if is := p.State(); !is.Results[0].OK || !is.Ended() {
 			t.Errorf("on again: %+v", is)
 		}
 		if err := p.StepBack(t.Context(), 2, "me"); !errors.Is(err, engine.ErrChanged) {
 			t.Errorf("back from elsewhere: %v", err)
 		}
 		w.must(p.Reset(t.Context(), "me"))
-		if is := p.State(); is.Done != 0 || is.Findings != nil || is.Step() != nil || is.Page() != "/q/q" {
+		if is := p.State(); is.Done != 0 || is.Results != nil || is.Step() != nil || is.Page() != "/q/q" {
 			t.Errorf("at the beginning: %+v", is)
 		}
 		w.must(p.StepBack(t.Context(), 0, "me"))
@@ -87,7 +87,7 @@ func TestNextOnce(t *testing.T) {
 			t.Errorf("beside: %v", err)
 		}
 		if _, err := p.JumpTo(t.Context(), demo.Expiry, "me"); !errors.Is(err, engine.ErrChanged) {
-			t.Errorf("leap beside: %v", err)
+			t.Errorf("jump beside: %v", err)
 		}
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -105,8 +105,8 @@ func TestNextOnce(t *testing.T) {
 	})
 }
 
-// Viewers can turn the clock of a play, and let it leap to the next event.
-func TestTimeMachine(t *testing.T) {
+// Viewers can turn the clock of a playback, and let it jump to the next event.
+func TestClockOfAPlayback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(`
@@ -146,7 +146,7 @@ steps:
 			}
 		}
 		if want := fmt.Sprint(map[string]time.Duration{"lock-lost q": 45 * time.Second, "activated q": 2 * time.Minute, "entity-auto-deleted temp": 10 * time.Minute, "expired q": 11 * time.Minute}); fmt.Sprint(when) != want {
-			t.Errorf("it happened at %v, not %v", when, want) // each at its own time, though the clock leapt
+			t.Errorf("it happened at %v, not %v", when, want) // each at its own time, though the clock jumped
 		}
 		w.must(p.SetClockRate(t.Context(), 60, "me"))
 		before := p.State()
@@ -172,7 +172,7 @@ func TestNoClockForOthers(t *testing.T) {
 		w.must(err)
 		for _, name := range []string{"default", "other", "none"} {
 			if p := w.Find(name); p != nil {
-				t.Errorf("%s has a play", name)
+				t.Errorf("%s has a playback", name)
 			}
 			if _, err := w.Playback(name); !errors.Is(err, demo.ErrNotPlaying) {
 				t.Errorf("%s: %v", name, err)
@@ -181,7 +181,7 @@ func TestNoClockForOthers(t *testing.T) {
 	})
 }
 
-// An unwatched play goes, with its namespace; a watched one stays.
+// An unwatched playback goes, with its namespace; a watched one stays.
 func TestPlaysGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{IdleTimeout: 10 * time.Minute})
@@ -198,7 +198,7 @@ func TestPlaysGo(t *testing.T) {
 	})
 }
 
-// A play whose namespace was removed is over, and a new namespace of that name is not its own.
+// A playback whose namespace was removed is over, and a new namespace of that name is not its own.
 func TestNamespaceRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -211,10 +211,10 @@ func TestNamespaceRemoved(t *testing.T) {
 			t.Errorf("it has no namespace, and is there: %v", all)
 		}
 		synctest.Wait() // the running step has ended
-		_, leap := p.JumpTo(t.Context(), demo.Expiry, "me")
+		_, jump := p.JumpTo(t.Context(), demo.Expiry, "me")
 		for what, err := range map[string]error{
 			"next": p.NextStep(t.Context(), 2, demo.Instant, "me"), "back": p.StepBack(t.Context(), 2, "me"), "reset": p.Reset(t.Context(), "me"),
-			"turn": p.SetClockRate(t.Context(), 10, "me"), "leap": leap, "end": w.End(t.Context(), p.Name(), "me"),
+			"turn": p.SetClockRate(t.Context(), 10, "me"), "jump": jump, "end": w.End(t.Context(), p.Name(), "me"),
 		} {
 			if !errors.Is(err, demo.ErrNotPlaying) {
 				t.Errorf("%s: %v", what, err)
@@ -223,11 +223,11 @@ func TestNamespaceRemoved(t *testing.T) {
 		_, err = w.namespaces.Create(t.Context(), namespaces.Spec{Name: p.Name(), Temporary: true}, "me")
 		w.must(err)
 		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
-			t.Errorf("another namespace of that name ends as a play: %v", err)
+			t.Errorf("another namespace of that name ends as a playback: %v", err)
 		}
 		time.Sleep(time.Hour)
 		if _, _, err := w.namespaces.Broker(p.Name()); err != nil || w.Peek(p.Name()) != nil {
-			t.Errorf("what is not the play's went with it: %v", err)
+			t.Errorf("what is not the playback's went with it: %v", err)
 		}
 	})
 }
@@ -262,7 +262,7 @@ steps:
 	})
 }
 
-// A play whose namespace is just being created again is not over.
+// A playback whose namespace is just being created again is not over.
 func TestResetIsNotTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &late{}
@@ -282,7 +282,7 @@ func TestResetIsNotTheEnd(t *testing.T) {
 	})
 }
 
-// Whoever waits for a play that goes a step back finds it complete. Other namespaces are not waited
+// Whoever waits for a playback that goes a step back finds it complete. Other namespaces are not waited
 // for.
 func TestAwaitRebuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestAwaitRebuilt(t *testing.T) {
 // Manual changes between two steps do not keep a scene from going on: a step that fails is
 // played in a namespace created again.
 func TestStepAfterManualChanges(t *testing.T) {
-	leap := func(m demo.Moment) func(*world, *demo.Playback) {
+	jumpTo := func(m demo.Moment) func(*world, *demo.Playback) {
 		return func(w *world, p *demo.Playback) {
 			_, err := p.JumpTo(w.Context(), m, "me")
 			w.must(err)
@@ -333,8 +333,8 @@ func TestStepAfterManualChanges(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			w.must(p.SetClockRate(w.Context(), 0, "me"))
 		}, true},
-		"it leapt to the end of a lock":   {"lock", 2, leap(demo.Unlock), true},
-		"to where a queue deletes itself": {"reply-queues", 1, leap(demo.AutoDelete), true},
+		"it jumped to the end of a lock":  {"lock", 2, jumpTo(demo.Unlock), true},
+		"to where a queue deletes itself": {"reply-queues", 1, jumpTo(demo.AutoDelete), true},
 		"a queue is gone": {"deadline", 1, func(w *world, p *demo.Playback) {
 			w.must(w.broker(p).Delete(w.Context(), "ticker", broker.Unconfirmed, "me"))
 		}, true},
@@ -354,7 +354,7 @@ func TestStepAfterManualChanges(t *testing.T) {
 				for n := tc.done; n < len(p.Scene().Steps); n++ {
 					w.must(p.NextStep(t.Context(), n, demo.Instant, "me"))
 					is := p.State()
-					if is.Done != n+1 || is.Trouble != nil || is.Playing || slices.ContainsFunc(is.Findings, func(f demo.CheckResult) bool { return !f.OK }) {
+					if is.Done != n+1 || is.Trouble != nil || is.Playing || slices.ContainsFunc(is.Results, func(f demo.CheckResult) bool { return !f.OK }) {
 						t.Errorf("step %d: %+v", n+1, is)
 					}
 					if mended := tc.want && n == tc.done; is.Recreated != mended {
@@ -377,7 +377,7 @@ func TestStepThatAlwaysFails(t *testing.T) {
 		p := w.add("title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n- {caption: s, expect: [{text: t, entity: q, active: 1}]}\n- {caption: s, actions: [{receive: {from: q, as: a}}]}")
 		w.must(p.NextStep(t.Context(), 0, demo.Animated, "me"))
 		synctest.Wait()
-		if is := p.State(); is.Done != 1 || is.Playing || is.Recreated || len(is.Findings) != 1 || is.Findings[0].OK {
+		if is := p.State(); is.Done != 1 || is.Playing || is.Recreated || len(is.Results) != 1 || is.Results[0].OK {
 			t.Errorf("not as it says: %+v", is)
 		}
 		if err := p.NextStep(t.Context(), 1, demo.Instant, "me"); !errors.Is(err, engine.ErrArgument) || p.State().Trouble == nil {
@@ -428,13 +428,13 @@ func TestStepOutlivesItsCaller(t *testing.T) {
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		w.must(p.NextStep(gone, 0, demo.Instant, "me"))
-		if is := p.State(); is.Trouble != nil || len(is.Findings) != 1 || !is.Findings[0].OK {
+		if is := p.State(); is.Trouble != nil || len(is.Results) != 1 || !is.Results[0].OK {
 			t.Errorf("%+v", is)
 		}
 	})
 }
 
-// A play that ends removes its namespace, even while a step is played.
+// A playback that ends removes its namespace, even while a step is played.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -451,7 +451,7 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// If no further play fits, the play that has been unwatched for longest makes room, if that is
+// If no further playback fits, the playback that has been unwatched for longest makes room, if that is
 // a while.
 func TestLimitOfPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -475,7 +475,7 @@ func TestLimitOfPlays(t *testing.T) {
 	})
 }
 
-// A failed expectation of a step is reported, and an impossible action ends the play.
+// A failed expectation of a step is reported, and an impossible action ends the playback.
 func TestTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -504,7 +504,7 @@ steps:
 `)
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		is := p.State()
-		for i, f := range is.Findings {
+		for i, f := range is.Results {
 			if f.OK != (i >= 10) || f.OK != (f.Actual.String() == "") {
 				t.Errorf("%d: %+v", i+1, f)
 			}

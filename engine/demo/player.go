@@ -17,14 +17,14 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// DefaultIdleTimeout is how long a play stays that no page shows any more.
+// DefaultIdleTimeout is how long a playback stays that no page shows any more.
 const DefaultIdleTimeout = 30 * time.Minute
 
-// evictAfter is how long a play must be unwatched to make room for another, where no further
-// plays fit.
+// evictAfter is how long a playback must be unwatched to make room for another, where no further
+// playbacks fit.
 const evictAfter = 5 * time.Minute
 
-// A Namespaces holds the namespaces of plays: a *namespaces.Manager.
+// A Namespaces holds the namespaces of playbacks: a *namespaces.Manager.
 type Namespaces interface {
 	Create(ctx context.Context, s namespaces.Spec, actor string) (namespaces.Namespace, error)
 	Remove(ctx context.Context, name, actor string) (aside string, err error)
@@ -35,15 +35,15 @@ type Namespaces interface {
 type Options struct {
 	Namespaces  Namespaces
 	Library     *Library
-	IdleTimeout time.Duration // how long an unwatched play stays; zero means DefaultIdleTimeout
+	IdleTimeout time.Duration // how long an unwatched playback stays; zero means DefaultIdleTimeout
 	Logger      *slog.Logger  // zero means slog.Default
 }
 
-// Player are the running plays. They are safe for concurrent use.
+// Player are the running playbacks. They are safe for concurrent use.
 type Player struct {
 	o    Options
 	log  *slog.Logger
-	ctx  context.Context //nolint:containedctx // the life of plays, ended by Close
+	ctx  context.Context //nolint:containedctx // the life of playbacks, ended by Close
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
@@ -55,7 +55,7 @@ type Player struct {
 	invalid []InvalidScene       // stored there and not in the library, by ids; guarded by mu
 }
 
-// NewPlayer begins to tidy plays. Close ends it.
+// NewPlayer returns a player that removes idle playbacks until Close.
 func NewPlayer(o Options) *Player {
 	s := &Player{o: o, log: cmp.Or(o.Logger, slog.Default()), saving: make(chan struct{}, 1), byName: map[string]*Playback{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -63,7 +63,7 @@ func NewPlayer(o Options) *Player {
 	return s
 }
 
-// Close ends running plays, and waits for them. The namespaces end with their Manager.
+// Close ends running playbacks, and waits for them. The namespaces end with their Manager.
 func (s *Player) Close() {
 	s.stop()
 	s.wg.Wait()
@@ -72,11 +72,11 @@ func (s *Player) Close() {
 // Library returns the library of scenes.
 func (s *Player) Library() *Library { return s.o.Library }
 
-// IdleTimeout returns how long an unwatched play stays.
+// IdleTimeout returns how long an unwatched playback stays.
 func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
 
 // Begin creates a namespace for a scene, with the scene's entities, for actor. The
-// errors are ErrNoNamespace and those of namespaces.Manager.Create.
+// errors are ErrNoScene and those of namespaces.Manager.Create.
 func (s *Player) Begin(ctx context.Context, id, actor string) (*Playback, error) {
 	scene, err := s.o.Library.Find(id)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Player) Begin(ctx context.Context, id, actor string) (*Playback, error)
 	return p, nil
 }
 
-// Find returns the play in a namespace, nil if there is none, and counts as watching it.
+// Find returns the playback in a namespace, nil if there is none, and counts as watching it.
 func (s *Player) Find(name string) *Playback {
 	p := s.Peek(name)
 	if p != nil {
@@ -124,7 +124,7 @@ func (s *Player) Peek(name string) *Playback {
 	return p
 }
 
-// AwaitRebuilt waits while a play's namespace is created again for a step back or a reset, or until
+// AwaitRebuilt waits while a playback's namespace is created again for a step back or a reset, or until
 // ctx ends. It returns at once for all other namespaces.
 func (s *Player) AwaitRebuilt(ctx context.Context, name string) {
 	p := s.Peek(name)
@@ -154,12 +154,12 @@ func (s *Player) notPlaying(name string) error {
 	return engine.Refuse(ErrNotPlaying, "No scene is playing in a namespace '%.64s'.", name)
 }
 
-// List returns the running plays, by their namespaces.
+// List returns the running playbacks, by their namespaces.
 func (s *Player) List() []*Playback {
 	return slices.DeleteFunc(s.allPlaybacks(), func(p *Playback) bool { return !p.exists() })
 }
 
-// allPlaybacks is List including plays that have lost their namespace.
+// allPlaybacks is List including playbacks that have lost their namespace.
 func (s *Player) allPlaybacks() []*Playback {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *Player) allPlaybacks() []*Playback {
 	return all
 }
 
-// End ends a play and removes its namespace, for actor, which is "" if the play has been
+// End ends a playback and removes its namespace, for actor, which is "" if the playback has been
 // unwatched for long.
 func (s *Player) End(ctx context.Context, name, actor string) error {
 	p := s.Peek(name)
@@ -182,7 +182,7 @@ func (s *Player) End(ctx context.Context, name, actor string) error {
 	return s.end(ctx, p, actor, func() bool { return true })
 }
 
-// end ends a play, once no goroutine has the turn, if still returns true then.
+// end ends a playback, once no goroutine has the turn, if still returns true then.
 func (s *Player) end(ctx context.Context, p *Playback, actor string, still func() bool) error {
 	if err := p.lock(ctx); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (s *Player) end(ctx context.Context, p *Playback, actor string, still func(
 	return nil
 }
 
-// evictIdle ends the play that has been unwatched for longest, if that is a while, and reports
+// evictIdle ends the playback that has been unwatched for longest, if that is a while, and reports
 // whether it did.
 func (s *Player) evictIdle(ctx context.Context) bool {
 	all := s.List()
@@ -217,7 +217,7 @@ func (s *Player) evictIdle(ctx context.Context) bool {
 	return time.Since(oldest.lastUse()) >= evictAfter && s.End(ctx, oldest.name, "") == nil
 }
 
-// removeIdle ends plays that are no longer watched, and forgets those whose namespace is gone.
+// removeIdle ends playbacks that are no longer watched, and forgets those whose namespace is gone.
 func (s *Player) removeIdle() {
 	every := time.NewTicker(min(time.Minute, s.IdleTimeout()))
 	defer every.Stop()

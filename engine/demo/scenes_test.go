@@ -81,7 +81,7 @@ func TestScenes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range lib.List() {
-		for name, speed := range map[string]demo.Speed{"at once": demo.Instant, "gliding": demo.Animated} {
+		for name, speed := range map[string]demo.Speed{"at once": demo.Instant, "animated": demo.Animated} {
 			t.Run(s.ID+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := open(t, demo.Options{})
@@ -94,10 +94,10 @@ func TestScenes(t *testing.T) {
 							time.Sleep(100 * time.Millisecond)
 						}
 						is := p.State()
-						if is.Trouble != nil || is.Done != n+1 || len(is.Findings) != len(step.Expectations) {
+						if is.Trouble != nil || is.Done != n+1 || len(is.Results) != len(step.Expectations) {
 							t.Fatalf("step %d: %+v", n+1, is)
 						}
-						for _, f := range is.Findings {
+						for _, f := range is.Results {
 							if !f.OK {
 								t.Errorf("step %d: %s %s", n+1, f.Text, f.Actual)
 							}
@@ -149,8 +149,8 @@ func TestScenesOfTheDocumentation(t *testing.T) {
 			w := open(t, demo.Options{})
 			p := w.add(string(f[1]))
 			w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
-			if is := p.State(); len(is.Findings) != 1 || !is.Findings[0].OK {
-				t.Errorf("%+v", is.Findings)
+			if is := p.State(); len(is.Results) != 1 || !is.Results[0].OK {
+				t.Errorf("%+v", is.Results)
 			}
 		})
 	}

@@ -18,14 +18,14 @@ import (
 	"mayfly/engine/value"
 )
 
-// sceneActor is the sceneActor of a scene's operations.
+// sceneActor is the actor of a scene's operations.
 const sceneActor = "scene"
 
 // A Speed is how a step lets time pass.
 type Speed uint8
 
 const (
-	Instant  Speed = iota // the clock leaps from one event to the next
+	Instant  Speed = iota // the clock jumps from one event to the next
 	Animated              // it runs fast enough for a few seconds, so that it can be watched
 )
 
@@ -307,7 +307,7 @@ func (p *stepRunner) runTo(ctx context.Context, to engine.Instant) error {
 	}
 }
 
-// finishRun ends a glide whose clock was stopped.
+// finishRun ends an animated step whose clock was stopped.
 func (p *stepRunner) finishRun(to engine.Instant) error {
 	p.clock.JumpTo(to)
 	return nil

@@ -75,9 +75,9 @@ func (s *Scene) translated(tag string) *Scene {
 func (s State) InLanguage(tag string) State {
 	s.Scene = s.Scene.InLanguage(tag)
 	if step := s.Step(); step != nil {
-		s.Findings = slices.Clone(s.Findings)
-		for i := range s.Findings {
-			s.Findings[i].Text = step.Expectations[i].Text
+		s.Results = slices.Clone(s.Results)
+		for i := range s.Results {
+			s.Results[i].Text = step.Expectations[i].Text
 		}
 	}
 	return s

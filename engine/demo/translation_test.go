@@ -80,7 +80,7 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// A play has no language: its state is available in any, and its records are parsed again.
+// A playback has no language: its state is available in any, and its records are parsed again.
 func TestStateIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -91,11 +91,11 @@ func TestStateIn(t *testing.T) {
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		for tag, want := range map[string]string{"cs": "Dvě polévky v `kitchen`. Čekají. Opravdu.", "de": "Two soups in `kitchen`. They wait. So they do."} {
 			is := p.State().InLanguage(tag)
-			if got := fmt.Sprint(is.Step().Caption, " ", is.Findings[0].Text, " ", is.Findings[1].Text); got != want || !is.Findings[1].OK {
+			if got := fmt.Sprint(is.Step().Caption, " ", is.Results[0].Text, " ", is.Results[1].Text); got != want || !is.Results[1].OK {
 				t.Errorf("in %s it is %q, not %q", tag, got, want)
 			}
-			if is := p.State(); is.Findings[0].Text != "They wait." {
-				t.Errorf("after that it is %+v", is.Findings)
+			if is := p.State(); is.Results[0].Text != "They wait." {
+				t.Errorf("after that it is %+v", is.Results)
 			}
 		}
 		w.must(p.SetClockRate(t.Context(), 10, "me"))

@@ -82,7 +82,7 @@ func (w *world) add(text string) *demo.Playback {
 	return w.begin("test")
 }
 
-// broker returns the broker of a play's namespace.
+// broker returns the broker of a playback's namespace.
 func (w *world) broker(p *demo.Playback) *broker.Broker {
 	w.Helper()
 	b, _, err := w.namespaces.Broker(p.Name())

@@ -60,14 +60,14 @@ func (x *Comparison) Do(c Command) ([]string, error) {
 	_, refused := errors.AsType[Refused](err)
 	switch {
 	case errors.Is(err, ErrNoResult):
-		return nil, fmt.Errorf("the door took it, the engine says %q", refusal.Error())
+		return nil, fmt.Errorf("the protocol accepts it, the engine says %q", refusal.Error())
 	case err != nil && !refused:
 		return nil, err
 	case !slices.Equal(x.visible(c, lineOf(refusal)), x.visible(c, lineOf(err))):
-		return nil, fmt.Errorf("the door says %v, the engine %v", answerText(got, err), answerText(want, refusal))
+		return nil, fmt.Errorf("the protocol says %v, the engine %v", answerText(got, err), answerText(want, refusal))
 	}
 	if plain := x.visible(c, want); refusal == nil && !slices.Equal(plain, x.visible(c, got)) {
-		return nil, fmt.Errorf("the door says %v, the engine %v", answerText(got, nil), answerText(plain, nil))
+		return nil, fmt.Errorf("the protocol says %v, the engine %v", answerText(got, nil), answerText(plain, nil))
 	}
 	return want, refusal
 }

@@ -107,7 +107,7 @@ type Executor interface {
 }
 
 // ErrUnsupported is returned by an Executor for a command that its protocol does not have.
-var ErrUnsupported = errors.New("this door has no words for it")
+var ErrUnsupported = errors.New("the protocol does not have it")
 
 // Refused is the broker's refusal in a word or two.
 type Refused string

@@ -175,7 +175,7 @@ func (x *walk) any() string {
 	return path
 }
 
-// randomPath returns any, now and then a dead-letter queue.
+// randomPath returns any path, now and then a dead-letter queue.
 func (x *walk) randomPath() string {
 	if x.forced != nil {
 		return x.forced.path()

@@ -88,7 +88,7 @@ func (p Plan) check(now engine.Instant, l engine.Limits) (*search.Query, error) 
 	case p.Kind == Reschedule && p.RescheduleTo <= now:
 		return nil, engine.Refuse(engine.ErrOutOfRange, "The new enqueue time must be in the future. To send messages at once, use send-now.")
 	case p.Kind != Reschedule && p.RescheduleTo != 0:
-		return nil, engine.Refuse(engine.ErrArgument, "'until' is only valid for reschedule.")
+		return nil, engine.Refuse(engine.ErrArgument, "'scheduledEnqueueTime' is only valid for reschedule.")
 	}
 	return search.Parse(p.Query)
 }

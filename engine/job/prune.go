@@ -47,7 +47,7 @@ func (j *Jobs) prune(ctx context.Context) {
 	}
 }
 
-// dropSetting drops a setting of a job; tidy does it later if that fails now.
+// dropSetting drops a setting of a job. If that fails, dropOrphans drops an undo record at the next start.
 func (j *Jobs) dropSetting(ctx context.Context, key string) {
 	if err := j.b.DropSetting(ctx, key); err != nil && !errors.Is(err, engine.ErrNotFound) {
 		j.log.WarnContext(ctx, "a setting of an old job was not deleted", "key", key, "err", err)

@@ -178,7 +178,7 @@ func (s *States) add(r engine.Row) {
 	}
 }
 
-// AtMost returns how many messages would be changed if all unseen ones matched too.
+// AtMost returns how many messages would be changed if all unexamined ones matched too.
 func (f Preview) AtMost() int64 { return f.Matching - f.Locked + f.Unexamined }
 
 // preview looks at little more than most messages.

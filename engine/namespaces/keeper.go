@@ -33,8 +33,8 @@ const shutdownTimeout = 10 * time.Second
 // once.
 type Keeper struct {
 	// Open returns the function that opens the store. Where servers share it, that takes as
-	// long as another one owns the namespace, and calls standby with the owner. lostOwnership is how
-	// often in a row the namespace was lostOwnership since it was served for minServed, or ever.
+	// long as another one owns the namespace, and calls standby with the owner. lost is how often
+	// in a row the namespace was lost since it was served for minServed, or ever.
 	Open      func(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error)
 	Broker    broker.Options
 	Protocols Protocols
@@ -50,7 +50,7 @@ type Keeper struct {
 	OnShutdown func(context.Context) error
 	Logger     *slog.Logger // zero means slog.Default
 
-	lostCount int  // lostOwnership, of Open
+	lostCount int  // lost, of Open
 	trying    bool // it tries to own the namespace for as long as it takes
 	waiting   NotServed
 	leaving   sync.WaitGroup // watchers of brokers that have ended
@@ -189,7 +189,7 @@ func (k *Keeper) try(ctx context.Context) (*broker.Broker, error) {
 }
 
 // serve serves a broker until ctx ends or the broker does, and closes it. fenced reports that
-// the namespace was lostOwnership to another server, and that this one may stand by.
+// the namespace was lost to another server, and that this one may stand by.
 func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
 	began := time.Now()
 	defer func() {

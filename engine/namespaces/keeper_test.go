@@ -90,7 +90,7 @@ func opening(open func() (engine.Store, error)) func(func(engine.Owner), int) fu
 func expect(t *testing.T, d *protocols, want ...string) {
 	t.Helper()
 	if got := d.list(); !slices.Equal(got, want) {
-		t.Errorf("the doors were told %q; want %q", got, want)
+		t.Errorf("the protocols were told %q; want %q", got, want)
 	}
 }
 

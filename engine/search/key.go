@@ -84,8 +84,8 @@ const (
 	textType     valueType = iota
 	choiceType             // one of a few
 	durationType           // only for comparison
-	expiryType             // durationType, or never
-	endType                // durationType, or nothing, which asks for any end
+	expiryType             // a duration, or never
+	endType                // a duration, or nothing, which asks for any end
 	momentType
 	integerType
 	sizeType

@@ -42,7 +42,7 @@ func (k kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a text", "a list", "an object"}[k]
 }
 
-// deepest bounds the nesting of values, of which the format needs twelve levels, and
+// maxDepth bounds the nesting of values, of which the format needs twelve levels, and
 // maxValues their number: a file of the largest size has fewer, unless its names have one
 // letter.
 const (

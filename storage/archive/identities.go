@@ -22,7 +22,7 @@ type identities struct {
 	lastEpoch uint64 // the epoch looked up last
 	lastRange *counterRange
 
-	unknown bool // moved was called with an identity that was not met
+	unknown bool // mapped was called with an identity that was not met
 }
 
 // A counterRange is the range of counters met of one epoch.
@@ -62,7 +62,7 @@ func (i *identities) assign(epoch uint64) error {
 	return nil
 }
 
-// newID returns an unused identity. Call settle first.
+// newID returns an unused identity. Call assign first.
 func (i *identities) newID() uint64 {
 	i.next++
 	return i.epoch<<counterBits | (i.next - 1)

@@ -15,12 +15,12 @@ import (
 // state, and the adjustable clock. Other pages have none.
 type SceneBar struct {
 	Title      string
-	Lang       string // of Title, Caption and the findings, if it is not the page's
+	Lang       string // of Title, Caption and Checks, if it is not the page's
 	URL        string // address of the scene; actions such as /next are posted below it
 	All        string // address of the scenes; empty means that the user may not see them
 	Step       int    // the step played last; zero means none
 	Of         int
-	Caption    string // the step's caption, names between backticks; before the first step: what the scene teaches
+	Caption    string // the step's caption, names between backticks; before the first step: the scene's summary
 	Checks     []StepCheck
 	Highlights []Highlight
 

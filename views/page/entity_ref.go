@@ -66,8 +66,8 @@ func EntityCrumbs(ctx context.Context, s layout.Shell, kind EntityKind, name, hr
 // A Tab is a view of an entity, as in its query string: ?tab=dead-letter.
 type Tab string
 
-// The tabs. An empty one means TabMessages, or for a topic TabSubscriptions. TabMessages has everything a
-// browse returns, in all states in the order of sequence numbers (PEEK-2); dead letters are
+// The tabs. An empty one means TabMessages, or for a topic TabSubscriptions. TabMessages has everything that
+// Browse returns, in all states in the order of sequence numbers (PEEK-2); dead letters are
 // only in their own tab.
 const (
 	TabMessages      Tab = "messages"

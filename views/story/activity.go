@@ -54,8 +54,8 @@ func activityRow(n int, when time.Time, icon string, tone component.Tone, entity
 	return d
 }
 
-func by(d activity.Row, door, actor string) activity.Row {
-	d.Protocol, d.Actor, d.Audited = door, actor, true
+func by(d activity.Row, protocol, actor string) activity.Row {
+	d.Protocol, d.Actor, d.Audited = protocol, actor, true
 	return d
 }
 

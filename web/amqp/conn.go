@@ -75,7 +75,7 @@ type conn struct {
 	spareSendQueue     []outgoingLink          // reused for the next round of appendTransfers
 	queuedReplyBytes   int                     // bytes of replies that wait for the client's credit
 	reservedReplyBytes int64                   // bytes of replies that are being made
-	replySpace         chan struct{}           // closed when unheard or making decreases; nil if no goroutine waits for that
+	replySpace         chan struct{}           // closed when queuedReplyBytes or reservedReplyBytes decreases; nil if no goroutine waits for that
 	pendingSettlements []settlement            // the client's settlements since the reader last released mu
 	outFrames          []byte                  // frames to write before any transfer that is not made yet
 	readerWork         []func()                // functions that the reader calls after it has released mu

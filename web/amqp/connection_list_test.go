@@ -151,7 +151,7 @@ func TestDisconnect(t *testing.T) {
 		c := w.dialAs("twin", map[string]any{"user-agent": "azsdk-python-servicebus/7.14.3 Python/3.12"})
 		synctest.Wait()
 		if _, ok := w.s.Client("twin"); ok {
-			t.Error("a name without a door is known")
+			t.Error("a name without a protocol is known")
 		}
 		client, ok := w.s.Client("AMQP twin")
 		if !ok || client.SDK != connections.Python || client.Version != "7.14.3" || !client.DisconnectedAt.IsZero() {

@@ -277,7 +277,7 @@ func (o *sender) endWith(how engine.DetachReason) (leave func(then func())) {
 }
 
 // finishLateAttach ends the link that the broker has attached for a client that has gone, once
-// the broker has answered and parting is set. Called with mu held.
+// the broker has answered and afterAttach is set. Called with mu held.
 func (o *sender) finishLateAttach() {
 	c, l, then := o.s.c, o.endedBrokerLink, o.afterAttach
 	if o.attachInProgress || then == nil {

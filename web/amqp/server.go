@@ -31,7 +31,7 @@ type Options struct {
 	// without bounds.
 	Connections *connlimit.Budget
 	// NamespacesIncomplete is set if there may be namespaces that the server does not know yet. Until
-	// Known is called, clients that name an unknown one are asked to try again.
+	// NamespacesComplete is called, clients that name an unknown one are asked to try again.
 	NamespacesIncomplete bool
 	// Unnamed decides about hosts that name no namespace. Nil means they name the
 	// server's own.

@@ -317,10 +317,10 @@ func TestSessionLost(t *testing.T) {
 	}
 	a, b := "a", "b"
 	for by, take := range map[string]func(w *world){
-		"a client by name":       func(w *world) { w.client().Attach(0, asks(0, "q", value.OfString(a), 0)) },
-		"a client for the next":  func(w *world) { w.send("q", a, "x"); w.client().Attach(0, asks(0, "q", value.Value{}, 0)) },
-		"another door by name":   func(w *world) { accept(w, &a) },
-		"another door, the next": func(w *world) { w.send("q", a, "x"); accept(w, nil) },
+		"a client by name":      func(w *world) { w.client().Attach(0, asks(0, "q", value.OfString(a), 0)) },
+		"a client for the next": func(w *world) { w.send("q", a, "x"); w.client().Attach(0, asks(0, "q", value.Value{}, 0)) },
+		"another API by name":   func(w *world) { accept(w, &a) },
+		"another API, the next": func(w *world) { w.send("q", a, "x"); accept(w, nil) },
 	} {
 		t.Run("waiting, until taken by "+by, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {

@@ -97,7 +97,7 @@ type Link struct {
 	Mode             string    `json:"mode,omitempty"`             // for a receiver: peek-lock or receive-and-delete
 	Waiting          bool      `json:"waiting,omitempty"`          // for a session
 	WaitingForMemory bool      `json:"waitingForMemory,omitempty"` // the receiver waits for memory
-	Session          *string   `json:"session,omitempty"`          // the session that it holds; see GET /session
+	SessionID        *string   `json:"sessionId,omitempty"`        // the session that it holds; see GET /session
 	Credit           int       `json:"credit"`                     // messages that it may still be sent
 	Prefetched       int       `json:"prefetched"`                 // messages taken for it but not sent to it yet
 	Unsettled        int       `json:"unsettled"`                  // deliveries that neither side has settled
@@ -233,7 +233,7 @@ func presentConnection(p connections.Connection) Connection {
 			}
 		}
 		if l.HoldsSession {
-			link.Session = &l.Session
+			link.SessionID = &l.Session
 		}
 		out.Links = append(out.Links, link)
 	}

@@ -53,7 +53,7 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	one.Links = []Link{
-		{Name: "r", Identifier: "picker", Path: "orders", Role: "receiver", AttachedAt: at, Mode: "peek-lock", Session: &session, Credit: 9, Prefetched: 1, Unsettled: 2, Locks: 3, Messages: 5},
+		{Name: "r", Identifier: "picker", Path: "orders", Role: "receiver", AttachedAt: at, Mode: "peek-lock", SessionID: &session, Credit: 9, Prefetched: 1, Unsettled: 2, Locks: 3, Messages: 5},
 		{Name: "d", Path: "orders", Role: "receiver", AttachedAt: at, Mode: "receive-and-delete", Waiting: true},
 		{Name: "m", Path: "orders", Role: "management", AttachedAt: at},
 	}

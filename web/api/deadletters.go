@@ -45,7 +45,7 @@ type DeadLetterCount struct {
 func deadLetterRoutes() []route {
 	return []route{{
 		method: "GET", path: "/dead-letters", id: "groupDeadLetters", group: groupMessages, summary: "Group dead letters by reason",
-		description:  "Grouping ignores case. It examines the first 50,000 dead letters and forms up to 1,000 groups; seen, total and loose count what was examined. The query of a group selects exactly its messages: give it to POST /jobs with the path of a dead-letter queue, or with state:dead.",
+		description:  "Grouping ignores case. It examines the first 50,000 dead letters and forms up to 1,000 groups; examined, total and ungrouped count what was examined. The query of a group selects exactly its messages: give it to POST /jobs with the path of a dead-letter queue, or with state:dead.",
 		exampleQuery: "entity=orders",
 		query:        []parameter{entityPath("The queue or subscription that has the dead letters; if absent, all.")},
 		response:     DeadLetterGroups{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).deadLetterGroups,

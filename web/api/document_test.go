@@ -3,8 +3,14 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net/http"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -304,5 +310,75 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 				t.Errorf("%s of %s takes %s, which its route does", p.name, r.id, p.role)
 			}
 		}
+	}
+}
+
+// TestErrorsQuoteNames checks that the texts of errors quote only members and parameters that
+// a request has.
+func TestErrorsQuoteNames(t *testing.T) {
+	names := map[string]bool{}
+	for _, o := range theDocument().Ordered {
+		for _, p := range o.Parameters {
+			names[p.Name] = true
+		}
+	}
+	for _, s := range theDocument().Components.Schemas {
+		if s.AdditionalProperties == false { // of a request
+			for _, name := range s.Order {
+				names[name] = true
+			}
+		}
+	}
+	quoted := regexp.MustCompile(`'([A-Za-z]+)'`)
+	found := 0
+	check := func(file, name string) {
+		if found++; !names[name] {
+			t.Errorf("%s: an error quotes '%s', which no request has", file, name)
+		}
+	}
+	for _, pattern := range []string{"*.go", "../../engine/job/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				f, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok || !slices.Contains([]string{"Refuse", "New", "Errorf", "DurationErrorText"}, f.Sel.Name) {
+					return true
+				}
+				for _, arg := range call.Args {
+					lit, ok := arg.(*ast.BasicLit)
+					if !ok || lit.Kind != token.STRING {
+						continue
+					}
+					text, err := strconv.Unquote(lit.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if f.Sel.Name == "DurationErrorText" {
+						check(file, text)
+					}
+					for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+						check(file, m[1])
+					}
+				}
+				return true
+			})
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d quoted names were found", found)
 	}
 }

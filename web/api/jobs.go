@@ -212,7 +212,7 @@ func (d *handler) startJob(c echo.Context) error {
 func (in NewJob) plan(l engine.Limits) (p job.Plan, err error) {
 	p = job.Plan{Kind: job.Kind(in.Kind), State: in.MessageState, Query: in.Query, DropDuplicates: in.DropDuplicates, Reason: in.Reason, Description: in.Description}
 	if in.ExpectedCount != nil && *in.ExpectedCount < 0 {
-		return p, engine.Refuse(engine.ErrOutOfRange, "The value for 'count' must not be negative.")
+		return p, engine.Refuse(engine.ErrOutOfRange, "The value for 'expectedCount' must not be negative.")
 	}
 	if len(in.Messages) > job.MaxMessages {
 		return p, engine.Refuse(engine.ErrOutOfRange, "%d messages are selected; the maximum is %d. Select them by a query instead.", len(in.Messages), job.MaxMessages)

@@ -81,7 +81,7 @@ func TestJobsRefuse(t *testing.T) {
 		`{"kind":"delete","paths":["//"]}`:                                                  "//",
 		`{"kind":"move","paths":["q"],"to":"//"}`:                                           "//",
 		`{"kind":"extend","paths":["q"],"by":"never"}`:                                      "by",
-		`{"kind":"delete","paths":["q"],"expectedCount":-1}`:                                "count",
+		`{"kind":"delete","paths":["q"],"expectedCount":-1}`:                                "expectedCount",
 		`{"kind":"delete","paths":["q"],"messageState":"dead"}`:                             "The state must be",
 		`{"kind":"delete","paths":["q"],"nonsense":1}`:                                      "nonsense",
 		`{"kind":"reschedule","paths":["q"],"scheduledEnqueueTime":"1999-01-01T00:00:00Z"}`: "in the future",

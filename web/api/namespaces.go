@@ -180,9 +180,9 @@ func (d *handler) createNamespace(c echo.Context) error {
 		stays, never, err := engine.ParseDuration(in.ExpiresIn)
 		switch {
 		case err != nil || never || stays <= 0:
-			return engine.Refuse(engine.ErrArgument, "The value for 'for' must be a duration such as 1h, not '%s'.", shorten.Quote(in.ExpiresIn))
+			return engine.Refuse(engine.ErrArgument, "The value for 'expiresIn' must be a duration such as 1h, not '%s'.", shorten.Quote(in.ExpiresIn))
 		case !in.Temporary:
-			return engine.Refuse(engine.ErrArgument, "'for' requires 'temporary': only a temporary namespace has a lifetime.")
+			return engine.Refuse(engine.ErrArgument, "'expiresIn' requires 'temporary': only a temporary namespace has a lifetime.")
 		}
 		s.Until = time.Now().Add(stays).UTC().Truncate(time.Millisecond)
 	}

@@ -25,31 +25,31 @@ type Playbacks struct {
 
 // Playback is a running demo of a scene.
 type Playback struct {
-	Name         string    `json:"name"`                   // of the playback, which is also its namespace's
-	Scene        string    `json:"scene"`                  // the id of its scene
-	Title        string    `json:"title"`                  // of the scene
-	Language     string    `json:"language"`               // of its texts here, as a tag
-	Step         int       `json:"step"`                   // the last step that was played, from 1; 0 before the first
-	Steps        int       `json:"steps"`                  // the number of steps
-	Caption      string    `json:"caption"`                // of that step; before the first, what the scene teaches
-	Playing      bool      `json:"playing,omitempty"`      // a step is being played
-	Finished     bool      `json:"finished,omitempty"`     // the last step was played
-	Expectations []Finding `json:"expectations,omitempty"` // results of the last step
-	Error        string    `json:"error,omitempty"`        // why the last step could not be completed
-	Clock        time.Time `json:"clock"`                  // the time in its namespace
-	Rate         int       `json:"rate"`                   // how fast that clock runs: 0 stands, 1 is real time
-	ClockStopsAt time.Time `json:"clockStopsAt,omitzero"`  // when the clock stops by itself
-	Now          time.Time `json:"now"`                    // the real time
-	Address      string    `json:"address"`                // of its namespace's API: /api/v1/n/deadline-1f2e3d
-	Dashboard    string    `json:"dashboard"`              // the page to watch it on
-	IdleTimeout  string    `json:"idleTimeout"`            // how long it stays when it is not watched
+	Name         string        `json:"name"`                   // of the playback, which is also its namespace's
+	Scene        string        `json:"scene"`                  // the id of its scene
+	Title        string        `json:"title"`                  // of the scene
+	Language     string        `json:"language"`               // of its texts here, as a tag
+	Step         int           `json:"step"`                   // the last step that was played, from 1; 0 before the first
+	Steps        int           `json:"steps"`                  // the number of steps
+	Caption      string        `json:"caption"`                // of that step; before the first, the scene's summary
+	Playing      bool          `json:"playing,omitempty"`      // a step is being played
+	Finished     bool          `json:"finished,omitempty"`     // the last step was played
+	Expectations []CheckResult `json:"expectations,omitempty"` // results of the last step
+	Error        string        `json:"error,omitempty"`        // why the last step could not be completed
+	Clock        time.Time     `json:"clock"`                  // the time in its namespace
+	Rate         int           `json:"rate"`                   // how fast that clock runs: 0 stands, 1 is real time
+	ClockStopsAt time.Time     `json:"clockStopsAt,omitzero"`  // when the clock stops by itself
+	Now          time.Time     `json:"now"`                    // the real time
+	Address      string        `json:"address"`                // of its namespace's API: /api/v1/n/deadline-1f2e3d
+	Dashboard    string        `json:"dashboard"`              // the page to watch it on
+	IdleTimeout  string        `json:"idleTimeout"`            // how long it stays when it is not watched
 }
 
-// Finding is an outcome that a step has announced.
-type Finding struct {
+// CheckResult is the result of an expectation of a step.
+type CheckResult struct {
 	Text   string `json:"text"`
-	OK     bool   `json:"ok"`               // it came true
-	Actual string `json:"actual,omitempty"` // the actual outcome if it did not
+	OK     bool   `json:"ok"`               // it was met
+	Actual string `json:"actual,omitempty"` // the actual state if it was not
 }
 
 // NewPlayback is the request of POST /playbacks.
@@ -73,7 +73,7 @@ type AdvanceResult struct {
 	Playback Playback  `json:"playback"`
 }
 
-func playRoutes() []route {
+func playbackRoutes() []route {
 	const part = "The name of a playback, which is also the name of its namespace."
 	fails := func(more ...string) []string { return append(more, "PlaybackNotFound", "NotSupported") }
 	step := requiredParameter(numberParameter("step", 0, 1000, "The last played step as the caller knows it. If it differs, the answer is 409, so a repeated request has no effect.")).withExample("0").routeRole()
@@ -81,46 +81,46 @@ func playRoutes() []route {
 		return route{method: method, path: "/playbacks/{name}" + path, id: id, group: groupScenes, summary: summary, exampleParam: "deadline-1f2e3d", nameMeaning: part, response: Playback{}, problems: fails()}
 	}
 	get := one("GET", "", "getPlayback", "Get the state of a playback")
-	get.description, get.handle = "This request counts as viewing, so it keeps the playback from ending.", (*handler).play
+	get.description, get.handle = "This request counts as viewing, so it keeps the playback from ending.", (*handler).getPlayback
 	next := one("POST", "/next", "playNextStep", "Play the next step")
 	next.exampleQuery, next.query = "step=0", []parameter{step, flagParameter("animate", "Answer at once and let the step's time pass within a few seconds, for viewers. playing is true until the step has been played.").routeRole()}
 	next.problems, next.handle = fails("Changed", "InvalidOperation"), (*handler).playNext
 	back := one("POST", "/back", "playPreviousStep", "Go back one step")
 	back.description = "All previous steps are played again, in a new namespace of the same name."
-	back.exampleQuery, back.query, back.problems, back.handle = "step=0", []parameter{step}, fails("Changed", "InvalidOperation"), (*handler).playBack
+	back.exampleQuery, back.query, back.problems, back.handle = "step=0", []parameter{step}, fails("Changed", "InvalidOperation"), (*handler).playPrevious
 	reset := one("POST", "/reset", "resetPlayback", "Restart a playback, in a new namespace of the same name")
-	reset.handle = (*handler).resetPlay
+	reset.handle = (*handler).resetPlayback
 	clock := one("PUT", "/clock", "setClockRate", "Set the rate of a playback's clock")
-	clock.description, clock.exampleBody, clock.request, clock.handle = "Only the namespace of a playback has a clock that can be set.", `{"rate":10}`, ClockRate{}, (*handler).turnClock
-	leap := one("POST", "/advance", "advanceClock", "Move a playback's clock to the next event")
-	leap.exampleBody, leap.request, leap.response, leap.problems, leap.handle = `{"next":"expiry"}`, ClockAdvance{}, AdvanceResult{}, fails("Changed"), (*handler).leapClock
+	clock.description, clock.exampleBody, clock.request, clock.handle = "Only the namespace of a playback has a clock that can be set.", `{"rate":10}`, ClockRate{}, (*handler).setClockRate
+	advance := one("POST", "/advance", "advanceClock", "Move a playback's clock to the next event")
+	advance.exampleBody, advance.request, advance.response, advance.problems, advance.handle = `{"next":"expiry"}`, ClockAdvance{}, AdvanceResult{}, fails("Changed"), (*handler).advanceClock
 	end := one("DELETE", "", "endPlayback", "End a playback and delete its namespace")
-	end.response, end.handle = nil, (*handler).endPlay
-	for _, r := range []*route{&get, &next, &back, &reset, &clock, &leap} {
+	end.response, end.handle = nil, (*handler).endPlayback
+	for _, r := range []*route{&get, &next, &back, &reset, &clock, &advance} {
 		r.query = append(r.query, inLanguage())
 	}
-	for _, r := range []*route{&next, &back, &reset, &clock, &leap} {
+	for _, r := range []*route{&next, &back, &reset, &clock, &advance} {
 		r.role = auth.Operator
 	}
 	end.role = auth.Admin
 	return []route{
 		{
 			method: "GET", path: "/playbacks", id: "listPlaybacks", group: groupScenes, summary: "List playbacks of scenes", query: []parameter{inLanguage()},
-			response: Playbacks{}, problems: []string{"NotSupported"}, handle: (*handler).listPlays,
+			response: Playbacks{}, problems: []string{"NotSupported"}, handle: (*handler).listPlaybacks,
 		},
 		{
 			method: "POST", path: "/playbacks", id: "startPlayback", role: auth.Admin, group: groupScenes, summary: "Play a scene in a new namespace",
 			exampleBody: `{"scene":"deadline"}`,
 			description: "The namespace is in memory and has its own clock, which is stopped at first. It is deleted when the playback is ended, or when it has not been viewed for a long time.",
 			query:       []parameter{inLanguage()},
-			request:     NewPlayback{}, status: http.StatusCreated, response: Playback{}, problems: []string{"SceneNotFound", "QuotaExceeded", "NotSupported"}, handle: (*handler).startPlay,
+			request:     NewPlayback{}, status: http.StatusCreated, response: Playback{}, problems: []string{"SceneNotFound", "QuotaExceeded", "NotSupported"}, handle: (*handler).startPlayback,
 		},
-		get, next, back, reset, clock, leap, end,
+		get, next, back, reset, clock, advance, end,
 	}
 }
 
-// presentPlay presents the state of a play, in the requested language.
-func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Playback {
+// presentPlayback presents the state of a playback, in the requested language.
+func (d *handler) presentPlayback(c echo.Context, p *demo.Playback) Playback {
 	is := p.State().InLanguage(query(c).Get("lang"))
 	out := Playback{
 		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Summary,
@@ -130,8 +130,8 @@ func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Playback {
 	if step := is.Step(); step != nil {
 		out.Caption = step.Caption
 	}
-	for _, f := range is.Findings {
-		out.Expectations = append(out.Expectations, Finding{Text: f.Text, OK: f.OK, Actual: f.Actual.String()})
+	for _, f := range is.Results {
+		out.Expectations = append(out.Expectations, CheckResult{Text: f.Text, OK: f.OK, Actual: f.Actual.String()})
 	}
 	if is.Trouble != nil {
 		out.Error = sentence(is.Trouble.Error())
@@ -139,20 +139,20 @@ func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Playback {
 	return out
 }
 
-func (d *handler) listPlays(c echo.Context) error {
-	stages, err := d.scenePlayer()
+func (d *handler) listPlaybacks(c echo.Context) error {
+	player, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
 	out := Playbacks{Playbacks: []Playback{}}
-	for _, p := range stages.List() {
-		out.Playbacks = append(out.Playbacks, d.presentPlay(c, p))
+	for _, p := range player.List() {
+		out.Playbacks = append(out.Playbacks, d.presentPlayback(c, p))
 	}
 	return reply(c, http.StatusOK, out)
 }
 
-func (d *handler) startPlay(c echo.Context) error {
-	stages, err := d.scenePlayer()
+func (d *handler) startPlayback(c echo.Context) error {
+	player, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
@@ -160,16 +160,16 @@ func (d *handler) startPlay(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	p, err := stages.Begin(c.Request().Context(), in.Scene, client(c.Request()))
+	p, err := player.Begin(c.Request().Context(), in.Scene, client(c.Request()))
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusCreated, d.presentPlay(c, p))
+	return reply(c, http.StatusCreated, d.presentPlayback(c, p))
 }
 
-// playNamed returns the play in the address.
-func (d *handler) playNamed(c echo.Context) (*demo.Playback, error) {
-	stages, err := d.scenePlayer()
+// namedPlayback returns the playback in the address.
+func (d *handler) namedPlayback(c echo.Context) (*demo.Playback, error) {
+	player, err := d.scenePlayer()
 	if err != nil {
 		return nil, err
 	}
@@ -177,15 +177,15 @@ func (d *handler) playNamed(c echo.Context) (*demo.Playback, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stages.Playback(name)
+	return player.Playback(name)
 }
 
-func (d *handler) play(c echo.Context) error {
-	p, err := d.playNamed(c)
+func (d *handler) getPlayback(c echo.Context) error {
+	p, err := d.namedPlayback(c)
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, d.presentPlay(c, p))
+	return reply(c, http.StatusOK, d.presentPlayback(c, p))
 }
 
 // stepSeen returns the step that the caller has seen.
@@ -196,16 +196,16 @@ func stepSeen(c echo.Context) (int, error) {
 	return int(number(c, "step", 0)), nil
 }
 
-// answerPlay answers with the state of a play. An incomplete step is reported in that state.
-func (d *handler) answerPlay(c echo.Context, p *demo.Playback, err error) error {
+// answerPlayback answers with the state of a playback. An incomplete step is reported in that state.
+func (d *handler) answerPlayback(c echo.Context, p *demo.Playback, err error) error {
 	if err != nil && (errors.Is(err, engine.ErrChanged) || p.State().Trouble == nil) {
 		return err
 	}
-	return reply(c, http.StatusOK, d.presentPlay(c, p))
+	return reply(c, http.StatusOK, d.presentPlayback(c, p))
 }
 
 func (d *handler) playNext(c echo.Context) error {
-	p, err := d.playNamed(c)
+	p, err := d.namedPlayback(c)
 	if err != nil {
 		return err
 	}
@@ -221,11 +221,11 @@ func (d *handler) playNext(c echo.Context) error {
 	if query(c).Has("animate") {
 		speed = demo.Animated
 	}
-	return d.answerPlay(c, p, p.NextStep(c.Request().Context(), n, speed, client(c.Request())))
+	return d.answerPlayback(c, p, p.NextStep(c.Request().Context(), n, speed, client(c.Request())))
 }
 
-func (d *handler) playBack(c echo.Context) error {
-	p, err := d.playNamed(c)
+func (d *handler) playPrevious(c echo.Context) error {
+	p, err := d.namedPlayback(c)
 	if err != nil {
 		return err
 	}
@@ -233,18 +233,18 @@ func (d *handler) playBack(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.answerPlay(c, p, p.StepBack(c.Request().Context(), n, client(c.Request())))
+	return d.answerPlayback(c, p, p.StepBack(c.Request().Context(), n, client(c.Request())))
 }
 
-func (d *handler) resetPlay(c echo.Context) error {
-	p, err := d.playNamed(c)
+func (d *handler) resetPlayback(c echo.Context) error {
+	p, err := d.namedPlayback(c)
 	if err != nil {
 		return err
 	}
-	return d.answerPlay(c, p, p.Reset(c.Request().Context(), client(c.Request())))
+	return d.answerPlayback(c, p, p.Reset(c.Request().Context(), client(c.Request())))
 }
 
-func (d *handler) turnClock(c echo.Context) error {
+func (d *handler) setClockRate(c echo.Context) error {
 	var in ClockRate
 	if err := d.read(c, &in); err != nil {
 		return err
@@ -256,22 +256,22 @@ func (d *handler) turnClock(c echo.Context) error {
 		}
 		return engine.Refuse(engine.ErrArgument, "The value for 'rate' must be 0, 1, 10 or 60 seconds per second, not %s.", given)
 	}
-	p, err := d.playNamed(c)
+	p, err := d.namedPlayback(c)
 	if err != nil {
 		return err
 	}
 	if err := p.SetClockRate(c.Request().Context(), *in.Rate, client(c.Request())); err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, d.presentPlay(c, p))
+	return reply(c, http.StatusOK, d.presentPlayback(c, p))
 }
 
-func (d *handler) leapClock(c echo.Context) error {
+func (d *handler) advanceClock(c echo.Context) error {
 	var in ClockAdvance
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	p, err := d.playNamed(c)
+	p, err := d.namedPlayback(c)
 	if err != nil {
 		return err
 	}
@@ -286,11 +286,11 @@ func (d *handler) leapClock(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, AdvanceResult{To: to.Time(), Playback: d.presentPlay(c, p)})
+	return reply(c, http.StatusOK, AdvanceResult{To: to.Time(), Playback: d.presentPlayback(c, p)})
 }
 
-func (d *handler) endPlay(c echo.Context) error {
-	p, err := d.playNamed(c)
+func (d *handler) endPlayback(c echo.Context) error {
+	p, err := d.namedPlayback(c)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type Purged struct {
 }
 
 // PurgePreview is the answer of POST /purge that only counts. The purge itself takes the sum of
-// matching and unseen as expectedCount.
+// matching and unexamined as expectedCount.
 type PurgePreview struct {
 	Matching    int64 `json:"matching"` // messages that would be removed
 	Skipped     int64 `json:"skipped"`
@@ -70,7 +70,7 @@ func purgeRoutes() []route {
 	return []route{{
 		method: "POST", path: "/purge/{path}", id: "purgeMessages", role: auth.Operator, destruction: mayDestroy, group: groupMessages, summary: "Remove messages by state and filter, or count them",
 		exampleParam: "orders", exampleBody: `{"states":["active","scheduled"],"filter":"price > 10","dryRun":true}`,
-		description: "A filter, in SQL as in a rule, restricts the purge to messages for which it is true. Give the sum of matching and unseen of a dryRun as count of the purge.",
+		description: "A filter, in SQL as in a rule, restricts the purge to messages for which it is true. Give the sum of matching and unexamined of a dryRun as expectedCount of the purge.",
 		request:     Purge{}, response: oneOf{Purged{}, PurgePreview{}}, problems: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, handle: (*handler).purge,
 	}}
 }
@@ -86,7 +86,7 @@ func (d *handler) purge(c echo.Context) error {
 		return err
 	}
 	if in.ExpectedCount != nil && *in.ExpectedCount < 0 {
-		return engine.Refuse(engine.ErrOutOfRange, "The value for 'count' must not be negative.")
+		return engine.Refuse(engine.ErrOutOfRange, "The value for 'expectedCount' must not be negative.")
 	}
 	var only *engine.MessageFilter
 	if in.Filter != nil {

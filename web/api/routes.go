@@ -52,7 +52,7 @@ var groups = []openapi.Tag{
 func routes() []route {
 	return slices.Concat(
 		serverRoutes(), namespaceRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), damagedRoutes(), searchRoutes(), suggestRoutes(), deadLetterRoutes(), exportRoutes(), importRoutes(), repeatRoutes(), editRoutes(), jobRoutes(), alertRoutes(),
-		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), tokenRoutes(), viewRoutes(), activityRoutes(), statRoutes(), sceneRoutes(), playRoutes(),
+		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), tokenRoutes(), viewRoutes(), activityRoutes(), statRoutes(), sceneRoutes(), playbackRoutes(),
 	)
 }
 

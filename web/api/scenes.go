@@ -71,7 +71,7 @@ func inLanguage() parameter {
 	return textParameter("lang", "The language of titles, captions and checks, such as cs or pt-BR, if the scene has it. If absent, the language in which the scene was written.").withExample("cs").routeRole()
 }
 
-// scenePlayer returns the server's scenes and plays.
+// scenePlayer returns the server's scenes and playbacks.
 func (d *handler) scenePlayer() (*demo.Player, error) {
 	if d.player == nil {
 		return nil, engine.Refuse(engine.ErrNotImplemented, "This server has no scenes.")

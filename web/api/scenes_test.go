@@ -82,7 +82,7 @@ func TestScenesAreAdded(t *testing.T) {
 	}
 }
 
-// TestPlays: a play goes forward, back and to its beginning, once for each request; its clock
+// TestPlays: a playback goes forward, back and to its beginning, once for each request; its clock
 // is turned, and its namespace is like any other.
 func TestPlays(t *testing.T) {
 	w := start(t, broker.Options{})
@@ -103,15 +103,15 @@ func TestPlays(t *testing.T) {
 	}
 	w.want(409, "POST", at+"/next?step=0", "", nil)
 
-	var leapt AdvanceResult
-	w.want(200, "POST", at+"/advance", `{"next":"auto-delete"}`, &leapt)
-	if !leapt.To.IsZero() || !leapt.Playback.Clock.Equal(began) {
-		t.Errorf("to nothing: %+v", leapt)
+	var advanced AdvanceResult
+	w.want(200, "POST", at+"/advance", `{"next":"auto-delete"}`, &advanced)
+	if !advanced.To.IsZero() || !advanced.Playback.Clock.Equal(began) {
+		t.Errorf("to nothing: %+v", advanced)
 	}
 	w.want(400, "POST", at+"/advance", `{"next":"tomorrow"}`, nil)
-	w.want(200, "POST", at+"/advance", `{"next":"expiry"}`, &leapt)
-	if !leapt.To.Equal(began.Add(time.Minute)) || !leapt.Playback.Clock.Equal(leapt.To) {
-		t.Errorf("to the expiry: %+v", leapt)
+	w.want(200, "POST", at+"/advance", `{"next":"expiry"}`, &advanced)
+	if !advanced.To.Equal(began.Add(time.Minute)) || !advanced.Playback.Clock.Equal(advanced.To) {
+		t.Errorf("to the expiry: %+v", advanced)
 	}
 	for _, body := range []string{`{}`, `{"rate":2}`, `{"rate":-1}`} {
 		w.want(400, "PUT", at+"/clock", body, nil)
@@ -158,7 +158,7 @@ func TestPlays(t *testing.T) {
 	w.want(404, "GET", "/namespaces/"+p.Name, "", nil)
 }
 
-// TestPlayWithoutNamespace: a play whose namespace is removed is gone like one that was ended.
+// TestPlayWithoutNamespace: a playback whose namespace is removed is gone like one that was ended.
 func TestPlayWithoutNamespace(t *testing.T) {
 	w := start(t, broker.Options{})
 	var p Playback
@@ -183,7 +183,7 @@ func TestPlayWithoutNamespace(t *testing.T) {
 }
 
 // TestNoPlayInRealNamespaces: no other namespace has a manual clock, nor anything else of a
-// play.
+// playback.
 func TestNoPlayInRealNamespaces(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/namespaces", `{"name":"shop"}`, nil)
@@ -243,31 +243,31 @@ func TestScenesInLanguages(t *testing.T) {
 	var q Playback
 	w.want(201, "POST", "/playbacks?lang=cs", `{"scene":"lunch"}`, &q)
 	at := "/playbacks/" + q.Name
-	wantFindings := func(method, path, body, title, caption string, findings ...string) {
+	wantResults := func(method, path, body, title, caption string, results ...string) {
 		t.Helper()
 		q = Playback{}
 		w.want(200, method, at+path, body, &q)
-		if q.Title != title || q.Caption != caption || len(q.Expectations) != len(findings) || len(findings) > 0 && q.Expectations[0].Text != findings[0] {
+		if q.Title != title || q.Caption != caption || len(q.Expectations) != len(results) || len(results) > 0 && q.Expectations[0].Text != results[0] {
 			t.Errorf("%s %s: %+v", method, path, q)
 		}
 	}
 	if q.Title != "Oběd" || q.Caption != "Co si nikdo nevyzvedne, vystydne." || q.Language != "cs" {
 		t.Errorf("it begins as %+v", q)
 	}
-	wantFindings("POST", "/next?step=0&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
-	wantFindings("GET", "", "", "Lunch", "Two soups.", "They wait.")
-	wantFindings("POST", "/next?step=1", "", "Lunch", "Nobody comes.", "They still wait.")
-	wantFindings("POST", "/back?step=2&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
-	wantFindings("PUT", "/clock?lang=cs", `{"rate":10}`, "Oběd", "Dvě polévky.", "Čekají.")
-	wantFindings("POST", "/reset?lang=cs", "", "Oběd", "Co si nikdo nevyzvedne, vystydne.")
+	wantResults("POST", "/next?step=0&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
+	wantResults("GET", "", "", "Lunch", "Two soups.", "They wait.")
+	wantResults("POST", "/next?step=1", "", "Lunch", "Nobody comes.", "They still wait.")
+	wantResults("POST", "/back?step=2&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
+	wantResults("PUT", "/clock?lang=cs", `{"rate":10}`, "Oběd", "Dvě polévky.", "Čekají.")
+	wantResults("POST", "/reset?lang=cs", "", "Oběd", "Co si nikdo nevyzvedne, vystydne.")
 	var all Playbacks
 	w.want(200, "GET", "/playbacks?lang=cs", "", &all)
 	if len(all.Playbacks) != 1 || all.Playbacks[0].Title != "Oběd" {
 		t.Errorf("there is %+v", all)
 	}
-	var leapt AdvanceResult
-	w.want(200, "POST", at+"/advance?lang=cs", `{"next":"expiry"}`, &leapt)
-	if leapt.Playback.Title != "Oběd" {
-		t.Errorf("after a leap: %+v", leapt)
+	var advanced AdvanceResult
+	w.want(200, "POST", at+"/advance?lang=cs", `{"next":"expiry"}`, &advanced)
+	if advanced.Playback.Title != "Oběd" {
+		t.Errorf("after an advance: %+v", advanced)
 	}
 }

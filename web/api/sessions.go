@@ -61,7 +61,7 @@ type AcceptSession struct {
 // A HeldSession is a session locked by POST /accept-session. It ends with DELETE /accept-session or when its lock
 // expires; POST /renew-lock extends it.
 type HeldSession struct {
-	SessionLockToken string    `json:"sessionLockToken"` // for /receive, /renew and DELETE /accept-session
+	SessionLockToken string    `json:"sessionLockToken"` // for /receive, /renew-lock and DELETE /accept-session
 	Session          string    `json:"sessionId"`
 	LockedUntil      time.Time `json:"lockedUntil"`
 }
@@ -129,13 +129,13 @@ func sessionRoutes() []route {
 		{
 			method: "POST", path: "/accept-session/{path}", id: "acceptSession", role: auth.Operator, group: groupSessions, summary: "Accept a session, or the next available one",
 			exampleParam: "chats", exampleBody: `{"sessionId":"customer-1"}`,
-			description: "Give the hold of the answer to receive and renew. The session ends when it is released or when its lock expires (410).",
+			description: "Give the sessionLockToken of the answer to receive and renew-lock. The session ends when it is released or when its lock expires (410).",
 			request:     AcceptSession{}, status: http.StatusCreated, response: HeldSession{}, problems: fails("SessionCannotBeLocked", "MessagingEntityDisabled", "QuotaExceeded"), handle: (*handler).accept,
 		},
 		{
 			method: "DELETE", path: "/accept-session/{path}", id: "releaseSession", role: auth.Operator, group: groupSessions, summary: "Release a session and its unsettled messages",
 			exampleParam: "chats", exampleQuery: "sessionLockToken=TOKEN",
-			query: []parameter{requiredParameter(textParameter("sessionLockToken", "The sessionLockToken of the answer to accept.").withExample("TOKEN")).routeRole()}, problems: []string{"SessionLockLost"}, handle: (*handler).releaseSession,
+			query: []parameter{requiredParameter(textParameter("sessionLockToken", "The sessionLockToken of the answer to accept-session.").withExample("TOKEN")).routeRole()}, problems: []string{"SessionLockLost"}, handle: (*handler).releaseSession,
 		},
 	}
 }

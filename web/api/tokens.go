@@ -119,7 +119,7 @@ func parseLifetime(text string) (time.Duration, error) {
 	}
 	d, never, err := engine.ParseDuration(text)
 	if err != nil || never || d <= 0 {
-		return 0, engine.Refuse(engine.ErrArgument, "The value for 'for' must be a duration such as 8h, not '%s'.", shorten.Quote(text))
+		return 0, engine.Refuse(engine.ErrArgument, "The value for 'expiresIn' must be a duration such as 8h, not '%s'.", shorten.Quote(text))
 	}
 	return d, nil
 }

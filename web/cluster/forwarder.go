@@ -265,7 +265,7 @@ func (l *Forwarder) OpenAMQP(ctx context.Context, p ClientInfo) (net.Conn, error
 	return nc, nil
 }
 
-// lingering is how long a client has to read the last bytes from the owner, and
+// lingerTimeout is how long a client has to read the last bytes from the owner, and
 // maxIgnored how many bytes it may send meanwhile.
 const (
 	lingerTimeout = 2 * time.Second

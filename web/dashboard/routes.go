@@ -97,8 +97,8 @@ func serverForm(h func(*Handler, echo.Context, url.Values) error) postHandler {
 	}}
 }
 
-// playForm is form for a form that acts on a play. It checks whether the play has ended before it
-// reads the form, because the token of a form from before a restart is invalid, and its play has
+// playForm is form for a form that acts on a playback. It checks whether the playback has ended before it
+// reads the form, because the token of a form from before a restart is invalid, and its playback has
 // ended with the restart.
 func playForm(h func(*Handler, echo.Context, *demo.Playback, url.Values) error) postHandler {
 	return postHandler{serve: func(d *Handler, r *pages.Route, c echo.Context) error {
@@ -135,7 +135,7 @@ func handlers() map[routeID]routeHandlers {
 		{pages.Namespace, "remove"}: {needs: hasNamespaces, get: (*Handler).confirmRemoveNamespace, post: serverForm((*Handler).removeNamespace)},
 		{pages.Namespace, "limits"}: {needs: hasNamespaces, get: (*Handler).namespaceLimits, post: serverForm((*Handler).limitNamespace)},
 
-		// The forms of the clock act on that of a play, by its namespace: other namespaces have no
+		// The forms of the clock act on that of a playback, by its namespace: other namespaces have no
 		// manual clock.
 		{pages.Scenes, ""}:        {needs: hasScenes, get: (*Handler).listScenes},
 		{pages.Scenes, "new"}:     {needs: hasScenes, get: (*Handler).newSceneForm, post: ownForm((*Handler).addScene)},

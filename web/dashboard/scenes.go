@@ -19,7 +19,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// redirectToPlay redirects a GET of a form's address to the page where the play is watched.
+// redirectToPlay redirects a GET of a form's address to the page where the playback is watched.
 func (d *Handler) redirectToPlay(c echo.Context) error {
 	p, err := d.scenes.Playback(c.Param("play"))
 	if err != nil {
@@ -51,7 +51,7 @@ func (d *Handler) writeScenes(c echo.Context, status int, refused component.Noti
 	return d.writeComponent(c, status, p.Full())
 }
 
-// startScene starts a play of a scene, and redirects to it.
+// startScene starts a playback of a scene, and redirects to it.
 func (d *Handler) startScene(c echo.Context, _ url.Values) error {
 	p, err := d.scenes.Begin(c.Request().Context(), c.Param("scene"), actor(c))
 	switch {
@@ -114,7 +114,7 @@ func (d *Handler) leaveScene(c echo.Context, p *demo.Playback, _ url.Values) err
 	return d.redirectWithNotice(c, d.pages.ScenesURL(), component.Notice{Title: locale.T(ctx, "scenes.left", locale.Args{"Name": p.Name()})})
 }
 
-// turnClock changes the rate of a play's clock.
+// turnClock changes the rate of a playback's clock.
 func (d *Handler) turnClock(c echo.Context, p *demo.Playback, typed url.Values) error {
 	rate, err := strconv.Atoi(typed.Get(layout.FieldRate))
 	if err != nil || !slices.Contains(broker.ClockRates(), rate) {
@@ -126,7 +126,7 @@ func (d *Handler) turnClock(c echo.Context, p *demo.Playback, typed url.Values) 
 	return c.Redirect(http.StatusSeeOther, d.playReturnURL(c, p))
 }
 
-// advanceClock moves the clock of a play to the next event.
+// advanceClock moves the clock of a playback to the next event.
 func (d *Handler) advanceClock(c echo.Context, p *demo.Playback, typed url.Values) error {
 	ctx, m := c.Request().Context(), demo.Moment(typed.Get(layout.FieldMoment))
 	if !slices.Contains(demo.Moments(), m) {
@@ -142,8 +142,8 @@ func (d *Handler) advanceClock(c echo.Context, p *demo.Playback, typed url.Value
 	return c.Redirect(http.StatusSeeOther, d.playReturnURL(c, p))
 }
 
-// playReturnURL returns the page that a form came from if it belongs to the play's namespace, else
-// the page where the play is watched.
+// playReturnURL returns the page that a form came from if it belongs to the playback's namespace, else
+// the page where the playback is watched.
 func (d *Handler) playReturnURL(c echo.Context, p *demo.Playback) string {
 	return d.pages.PlayPage(c.Request().PostFormValue("back"), p.State())
 }

@@ -152,9 +152,9 @@ func TestUnfitScene(t *testing.T) {
 	})
 }
 
-// TestPlayIsOver: every form of an ended play leads to the scenes with a notice in the page's
+// TestPlayIsOver: every form of an ended playback leads to the scenes with a notice in the page's
 // language: also a form from before a restart, one that the script sends, and a GET of its
-// address, which leads to the play while that runs.
+// address, which leads to the playback while that runs.
 func TestPlayIsOver(t *testing.T) {
 	withinNamespaces(t, openManager, func(w *world) {
 		const scenes, says = "/scenes", "Tato scéna skončila. Její obor názvů už neexistuje."
@@ -199,7 +199,7 @@ func TestPlayIsOver(t *testing.T) {
 	})
 }
 
-// TestNoPlayInRealNamespaces: the forms of plays do nothing in a namespace without a play, and
+// TestNoPlayInRealNamespaces: the forms of playbacks do nothing in a namespace without a playback, and
 // report that its time is real.
 func TestNoPlayInRealNamespaces(t *testing.T) {
 	withinNamespaces(t, openManager, func(w *world) {
@@ -238,7 +238,7 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 					}
 				}
 				if is := p.State(); is.Done != 0 || is.ClockState.Rate != 0 {
-					w.Errorf("%s of %s: the play is at %+v", verb, name, is)
+					w.Errorf("%s of %s: the playback is at %+v", verb, name, is)
 				}
 			}
 		}

@@ -28,7 +28,7 @@ type Links interface {
 	CreateLink(ctx context.Context, who auth.Caller, actor string, w LinkRequest) (presentation.Link, error)
 	// LinkOf returns the link that the audience of a presentation was given, by the presentation's
 	// id. The address is missing, because it is not stored. ok is false if there is no link that
-	// the caller who may revoke.
+	// the caller may revoke.
 	LinkOf(who auth.Caller, id string) (l presentation.Link, ok bool)
 	RevokeLink(ctx context.Context, who auth.Caller, actor, id string) error
 }

@@ -10,7 +10,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// viewNoteInterval is how often views of a temporary entity are noted in its ledger. They do not
+// viewNoteInterval is how often views of a temporary entity are noted in its use history. They do not
 // count as use (IDLE-7).
 const viewNoteInterval = time.Minute
 
@@ -47,7 +47,7 @@ func (d *Handler) entityPage(c echo.Context) error {
 	return d.writeOpened(c, p)
 }
 
-// noteView notes a view of a temporary entity in its ledger.
+// noteView notes a view of a temporary entity in its use history.
 func (d *Handler) noteView(c echo.Context, at pages.Address) {
 	if !d.viewTimes.shouldNote(at.Path.Fold(), time.Now()) {
 		return

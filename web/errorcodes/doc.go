@@ -7,6 +7,6 @@
 // the more general kind. An error for which no row has an answer is a failure of the server.
 //
 // Errors whose type decides the answer, such as [auth.RoleError], [origin.HostError] and Echo's
-// HTTPError, are not in the table: each door looks for them first or last. The texts are not
+// HTTPError, are not in the table: each API looks for them first or last. The texts are not
 // here either: they are those of the errors.
 package errorcodes

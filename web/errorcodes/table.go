@@ -20,7 +20,7 @@ import (
 	"mayfly/web/connections"
 )
 
-// Kinds of errors that only a door can find. They are declared here because the table names
+// Kinds of errors that only an API can find. They are declared here because the table names
 // them.
 var (
 	ErrPageNotFound = errors.New("there is no such page")
@@ -28,7 +28,7 @@ var (
 	ErrMediaType    = errors.New("media type not supported")
 )
 
-// A row has the answers to a kind of error, one for each door. It is written without field
+// A row has the answers to a kind of error, one for each API. It is written without field
 // names, so that the compiler finds a missing cell.
 type row struct {
 	kind error
@@ -39,7 +39,7 @@ type row struct {
 	page page
 }
 
-// The answers of the doors. A zero value is an empty cell.
+// The answers of the APIs. A zero value is an empty cell.
 type (
 	amqp struct {
 		condition wire.Condition
@@ -107,7 +107,7 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	{engine.ErrUnreachable, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
 	{engine.ErrRestoreIncomplete, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
 
-	// Kinds that the doors find before the broker is asked.
+	// Kinds that the APIs find before the broker is asked.
 	{origin.ErrForm, amqp{}, rest{}, atom{}, api{}, page{403}},
 	{origin.ErrCrossSite, amqp{}, rest{403, 40300}, atom{}, api{403, "CrossSite"}, page{403}},
 	{origin.ErrSafeMode, amqp{}, rest{}, atom{}, api{403, "SafeMode"}, page{403}},

@@ -121,7 +121,7 @@ func TestSpecificKindsComeFirst(t *testing.T) {
 	}
 }
 
-// TestAnswers checks that every kind above those of the doors has an answer in each column, its
+// TestAnswers checks that every kind above those of the APIs has an answer in each column, its
 // own or that of a more general kind. The exceptions are listed: they are failures of the server.
 func TestAnswers(t *testing.T) {
 	storeKinds := []error{engine.ErrFenced, engine.ErrUnwritable, engine.ErrDamaged, engine.ErrUnreachable, engine.ErrRestoreIncomplete}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// ExpireAtOnce is how many messages go to the broker together, and BatchBytes how many bytes;
+	// BatchMessages is how many messages go to the broker together, and BatchBytes how many bytes;
 	// the last message may exceed it.
 	BatchMessages = 256
 	BatchBytes    = 128 << 10

@@ -71,7 +71,7 @@ func (h *Hub) followPresentation(c *client, id string) {
 	h.presentationChanged(c)
 }
 
-// join makes the client a participant, and rise ends that. Only the goroutine that reads the
+// join makes the client a participant, and leave ends that. Only the goroutine that reads the
 // client's commands calls them.
 func (h *Hub) join(c *client, s *presentation.Participant) {
 	h.mu.Lock()

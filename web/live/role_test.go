@@ -15,7 +15,7 @@ import (
 
 func as(role auth.Role) http.Header { return http.Header{roleHeader: {role.String()}} }
 
-// commandRoles are the roles of the commands, written again so that a change of Commands is
+// commandRoles are the roles of the commands, written again so that a change of those is
 // deliberate.
 var commandRoles = map[string]auth.Role{
 	"follow":   auth.Viewer,

@@ -233,9 +233,9 @@ func (h *Registry) Follow(id string, changed func()) *Participant {
 		h.participants[id] = map[*Participant]struct{}{}
 	}
 	h.participants[id][s] = struct{}{}
-	desks := h.presentersOf(id)
+	presenters := h.presentersOf(id)
 	h.mu.Unlock()
-	notify(desks)
+	notify(presenters)
 	return s
 }
 
@@ -396,8 +396,8 @@ func (h *Registry) dropOldest() bool {
 	return oldest != ""
 }
 
-// participantsOf returns all participants of a presentation, desks only its presenter's. The caller
-// holds mu.
+// participantsOf returns all participants of a presentation, presentersOf only its presenter's. The
+// caller holds mu.
 func (h *Registry) participantsOf(id string) []*Participant {
 	all := h.presentersOf(id)
 	for s := range h.participants[id] {
@@ -407,13 +407,13 @@ func (h *Registry) participantsOf(id string) []*Participant {
 }
 
 func (h *Registry) presentersOf(id string) []*Participant {
-	var desks []*Participant
+	var presenters []*Participant
 	if t := h.presentations[id]; t != nil {
 		for s := range t.presenters {
-			desks = append(desks, s)
+			presenters = append(presenters, s)
 		}
 	}
-	return desks
+	return presenters
 }
 
 // notify must be called without mu, because changed may read the state.

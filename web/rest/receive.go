@@ -98,6 +98,6 @@ func (d *handler) release(r *http.Request, m broker.Received) {
 	defer cancel()
 	_, err := d.broker.Settle(ctx, engine.Settlement{Token: m.Token(), Outcome: engine.Release, Path: m.Path, Client: client(r)})
 	if err != nil {
-		d.log.Logger.WarnContext(ctx, "a message was locked for a client that left; it stays locked until its lock expires", "path", m.Path, "number", m.Message.Seq, "err", err)
+		d.log.Logger.WarnContext(ctx, "a message was locked for a client that left; it stays locked until its lock expires", "path", m.Path, "seq", m.Message.Seq, "err", err)
 	}
 }

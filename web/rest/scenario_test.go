@@ -32,8 +32,8 @@ var elsewhere = map[string]string{
 
 // brokenOff are the scenarios that stop early, with the reason.
 var brokenOff = map[string]string{
-	"sessions": "this door has no sessions", "near-misses": "this door has no sessions", "surprise-03-release-counts-nothing": "this door has no sessions",
-	"transactions": "this door has no transactions", "duplicates": "this door has no transactions",
+	"sessions": "this API has no sessions", "near-misses": "this API has no sessions", "surprise-03-release-counts-nothing": "this API has no sessions",
+	"transactions": "this API has no transactions", "duplicates": "this API has no transactions",
 	"fwd-14": "nothing is sent by way of another entity", "clients": "no receiver stays", "idle-s2": "no receiver stays",
 }
 

@@ -231,7 +231,7 @@ func (s *Sender) deliver(l *ruleQueue, r alert.Rule, d Delivery, body []byte) {
 	for d.State == Sending && s.ctx.Err() == nil {
 		is, ok := s.currentRule(r, d)
 		if !ok {
-			d.State, d.Error = Failed, "The rule was removed or switched off, or its webhook was removed."
+			d.State, d.Error = Failed, "The rule was deleted or disabled, or its webhook was removed."
 			s.record(l, d)
 			return // an operator wanted that
 		}

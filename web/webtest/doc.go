@@ -1,4 +1,4 @@
-// Package webtest sends requests to a server as clients and browsers do, for tests of the doors.
+// Package webtest sends requests to a server as clients and browsers do, for tests of the APIs and pages.
 // It knows nothing of the product:
 //
 //	c := webtest.Serve(t, handler)

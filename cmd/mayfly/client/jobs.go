@@ -118,7 +118,7 @@ func describeJob(is api.Job) string {
 }
 
 func describeJobCounts(n api.JobCounts) string {
-	return fmt.Sprintf("%d of %d seen, %d done, %d skipped, %d failed", n.Examined, n.Total, n.Done, n.Skipped, n.Failed)
+	return fmt.Sprintf("%d of %d examined, %d done, %d skipped, %d failed", n.Examined, n.Total, n.Done, n.Skipped, n.Failed)
 }
 
 // jobsListCommand lists jobs.

@@ -24,7 +24,7 @@ func TestJobThatFails(t *testing.T) {
 	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err == nil || cli.ExitCodeOf(err) != cli.ExitFailed || err.Error() != "job 7: not all messages were processed" {
 		t.Errorf("got %v", err)
 	}
-	if !strings.Contains(out.String(), "2 of 2 seen, 1 done, 0 skipped, 1 failed\n  q #3: too large\n") {
+	if !strings.Contains(out.String(), "2 of 2 examined, 1 done, 0 skipped, 1 failed\n  q #3: too large\n") {
 		t.Errorf("got %q", &out)
 	}
 }

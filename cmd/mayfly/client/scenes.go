@@ -48,13 +48,13 @@ type scenesCommand struct {
 }
 
 const (
-	scenesPath = "/api/v1/scenes"
-	playsPath  = "/api/v1/playbacks"
+	scenesPath    = "/api/v1/scenes"
+	playbacksPath = "/api/v1/playbacks"
 )
 
 func scenePath(id string) string { return scenesPath + "/" + url.PathEscape(id) }
 
-func playPath(name string) string { return playsPath + "/" + url.PathEscape(name) }
+func playbackPath(name string) string { return playbacksPath + "/" + url.PathEscape(name) }
 
 // scenesListCommand lists scenes.
 type scenesListCommand struct {
@@ -93,7 +93,7 @@ func (c *scenesListCommand) Run(ctx context.Context, s cli.Streams) error {
 		return err
 	}
 	var under api.Playbacks
-	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Playbacks) == 0 {
+	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playbacksPath, os.Getenv), nil, &under, 0); err != nil || len(under.Playbacks) == 0 {
 		return err
 	}
 	fmt.Fprintln(w, "\nPLAYING\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush returns the error

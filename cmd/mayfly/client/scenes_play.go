@@ -28,14 +28,14 @@ type scenesPlayCommand struct {
 // errSceneCheckFailed is returned when a step did not have the expected result.
 var errSceneCheckFailed = errors.New("a check of the scene failed")
 
-// Run plays to the end or until the user quits, and then deletes the play's namespace.
+// Run plays to the end or until the user quits, and then deletes the playback's namespace.
 func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	base, err := c.serverURL()
 	if err != nil {
 		return err
 	}
 	var p api.Playback
-	raw, err := c.request(ctx, http.MethodPost, c.withLanguage(ctx, playsPath, os.Getenv), api.NewPlayback{Scene: c.Scene}, &p, 0)
+	raw, err := c.request(ctx, http.MethodPost, c.withLanguage(ctx, playbacksPath, os.Getenv), api.NewPlayback{Scene: c.Scene}, &p, 0)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 			return
 		}
 		over := context.WithoutCancel(ctx)
-		_, gone := c.request(over, http.MethodDelete, playPath(name), nil, nil, 0)
+		_, gone := c.request(over, http.MethodDelete, playbackPath(name), nil, nil, 0)
 		if q, ok := errors.AsType[*api.Problem](gone); ok && q.Status == http.StatusNotFound {
 			gone = nil // ended on the dashboard already
 		}
@@ -102,10 +102,10 @@ func (c *scenesPlayCommand) printTitle(s cli.Streams, base string, raw []byte, p
 
 // playStep plays a step from the current position, which may have changed in the browser.
 func (c *scenesPlayCommand) playStep(ctx context.Context, name, at string) (p api.Playback, raw []byte, err error) {
-	if _, err := c.request(ctx, http.MethodGet, playPath(name), nil, &p, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, playbackPath(name), nil, &p, 0); err != nil {
 		return p, nil, err
 	}
-	to := c.withLanguage(ctx, fmt.Sprintf("%s%s?step=%d", playPath(name), at, p.Step), os.Getenv)
+	to := c.withLanguage(ctx, fmt.Sprintf("%s%s?step=%d", playbackPath(name), at, p.Step), os.Getenv)
 	p = api.Playback{}
 	raw, err = c.request(ctx, http.MethodPost, to, nil, &p, requestTimeout)
 	return p, raw, err
@@ -137,7 +137,7 @@ func (c *scenesPlayCommand) waitForChoice(ctx context.Context, s cli.Streams, ty
 	return strings.ToLower(strings.TrimSpace(line)), nil
 }
 
-// printPlayedStep prints a step and its findings.
+// printPlayedStep prints a step and the results of its checks.
 func printPlayedStep(s cli.Streams, p api.Playback, began time.Time) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d of %d", p.Step, p.Steps)
@@ -158,7 +158,7 @@ func printPlayedStep(s cli.Streams, p api.Playback, began time.Time) error {
 	return s.WriteRaw([]byte(b.String()))
 }
 
-// scenesClockCommand shows and turns the clock of a play.
+// scenesClockCommand shows and turns the clock of a playback.
 type scenesClockCommand struct {
 	client
 	Play string `arg:"" help:"Namespace of the scene that is playing."`
@@ -175,17 +175,17 @@ func (c *scenesClockCommand) Run(ctx context.Context, s cli.Streams) error {
 	case c.Rate != nil && c.Next != "":
 		return cli.UsageErrorf("--rate and --next exclude each other")
 	case c.Rate != nil:
-		raw, err = c.request(ctx, http.MethodPut, playPath(c.Play)+"/clock", api.ClockRate{Rate: c.Rate}, &p, 0)
+		raw, err = c.request(ctx, http.MethodPut, playbackPath(c.Play)+"/clock", api.ClockRate{Rate: c.Rate}, &p, 0)
 	case c.Next != "":
-		var leapt api.AdvanceResult
-		raw, err = c.request(ctx, http.MethodPost, playPath(c.Play)+"/advance", api.ClockAdvance{Next: c.Next}, &leapt, requestTimeout)
-		if p = leapt.Playback; err == nil && leapt.To.IsZero() && !c.JSON {
+		var advanced api.AdvanceResult
+		raw, err = c.request(ctx, http.MethodPost, playbackPath(c.Play)+"/advance", api.ClockAdvance{Next: c.Next}, &advanced, requestTimeout)
+		if p = advanced.Playback; err == nil && advanced.To.IsZero() && !c.JSON {
 			if _, err := fmt.Fprintln(s.Err, "there is no such event to come"); err != nil {
 				return err
 			}
 		}
 	default:
-		raw, err = c.request(ctx, http.MethodGet, playPath(c.Play), nil, &p, 0)
+		raw, err = c.request(ctx, http.MethodGet, playbackPath(c.Play), nil, &p, 0)
 	}
 	if err != nil {
 		return err

@@ -88,12 +88,12 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 		return screen.text.String()
 	}
 	sees["the socket of pages"] = func(t *testing.T, _ Credentials, name string) string { return lines[name].until(t, "shown") }
-	for door, see := range sees {
+	for view, see := range sees {
 		for name, who := range looks {
-			if door == watch && who.Jar != nil {
+			if view == watch && who.Jar != nil {
 				continue
 			}
-			t.Run(door+", "+name, func(t *testing.T) {
+			t.Run(view+", "+name, func(t *testing.T) {
 				told := see(t, who, name)
 				if !strings.Contains(told, "shown") {
 					t.Error("it does not tell what was done in the namespace")

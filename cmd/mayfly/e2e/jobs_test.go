@@ -39,7 +39,7 @@ func TestJobsCommand(t *testing.T) {
 	move := []string{"jobs", "start", "move", "--in", "orders", "--query", "prop.region:eu", "--to", "orders-eu"}
 	run(cli.ExitOK, "", "Nothing was done. This would move 2 messages; 0 of them are locked and would be skipped.\n", "", append(move, "--dry-run")...)
 	counts("orders", api.Counts{Active: 3})
-	run(cli.ExitOK, "", "job 1  move  done  3 of 3 seen, 2 done, 0 skipped, 0 failed\n", "", move...)
+	run(cli.ExitOK, "", "job 1  move  done  3 of 3 examined, 2 done, 0 skipped, 0 failed\n", "", move...)
 	counts("orders-eu", api.Counts{Active: 2})
 	run(cli.ExitOK, "", `"kind":"move"`, "", "jobs", "show", "1", "--json")
 	run(cli.ExitOK, "", "job 1  move  done", "", "jobs", "show", "1", "--wait", "1m")
@@ -48,7 +48,7 @@ func TestJobsCommand(t *testing.T) {
 	run(cli.ExitRefused, "", "", "mayfly: ", "jobs", "resume", "1")
 
 	run(cli.ExitOK, "", "would resubmit 3 messages", "", "resubmit", "dead", "--dry-run")
-	run(cli.ExitOK, "", "resubmit  done  3 of 3 seen, 3 done", "", "resubmit", "dead/$deadletterqueue")
+	run(cli.ExitOK, "", "resubmit  done  3 of 3 examined, 3 done", "", "resubmit", "dead/$deadletterqueue")
 	counts("dead", api.Counts{Active: 3})
 
 	// Deleting needs confirmation with the number of messages.

@@ -113,11 +113,11 @@ func TestNamespacesCreateDefined(t *testing.T) {
 
 	// Parts of a file without effect are reported everywhere.
 	odd := `{"Logging":{"Level":"x"},"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a","Properties":{"LokDuration":"PT1M"}}]}]}}`
-	warned := func(door, said string) {
+	warned := func(source, said string) {
 		t.Helper()
 		for _, want := range []string{"Logging", "LokDuration", "LockDuration"} {
 			if !strings.Contains(said, want) {
-				t.Errorf("%s says %s, without %s", door, said, want)
+				t.Errorf("%s says %s, without %s", source, said, want)
 			}
 		}
 	}

@@ -108,7 +108,7 @@ func TestPrintedLineSendsAMessage(t *testing.T) {
 			t.Errorf("in round %d there are %d messages", round, got)
 		}
 		if !strings.Contains(Get(t, s.Dashboard+"/"), "<!doctype html>") || !strings.Contains(Get(t, s.Admin+"/health"), "healthy") {
-			t.Error("a door is missing")
+			t.Error("a port does not answer")
 		}
 		if err := s.Stop(); err != nil {
 			t.Fatal(err)

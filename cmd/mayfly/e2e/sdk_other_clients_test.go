@@ -31,7 +31,7 @@ type otherClient struct {
 	title    string // the client's name in the documentation
 	language string
 	packages []string // packages whose versions are in the documentation
-	door     string   // the protocol
+	protocol string   // the protocol
 	port443  bool     // it only administers at port 443 of the host
 }
 
@@ -167,8 +167,8 @@ func csharpClient(t *testing.T, _, _ string) *exec.Cmd {
 func TestDocsClients(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| Client | Version | Language | By | Cases |\n| --- | --- | --- | --- | --- |\n")
-	row := func(title, version, language, door string, cases int) {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d |\n", title, version, language, door, cases)
+	row := func(title, version, language, protocol string, cases int) {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d |\n", title, version, language, protocol, cases)
 	}
 	for i, language := range []string{"Python", "JavaScript", "Java"} {
 		k := sdks[i]
@@ -180,7 +180,7 @@ func TestDocsClients(t *testing.T) {
 		for _, p := range k.packages {
 			versions = append(versions, versionOf(t, filepath.Join("clients", k.name), p))
 		}
-		row(k.title, strings.Join(versions, " with "), k.language, k.door, k.least)
+		row(k.title, strings.Join(versions, " with "), k.language, k.protocol, k.least)
 	}
 	inDocs(t, "tested-clients", "clients", b.String())
 }

@@ -54,7 +54,7 @@ func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *namespace
 	b, jobs, wire, c := o.broker, o.jobs, o.connections, sp.server.config
 	build := cli.Version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
 	d := &namespaceDashboard{namespaceServices: o, pages: route.Start(b, pages.Options{Base: c.BasePath, Build: build, StoredIn: cli.StoreLocation(sp.storeURL), API: r.API, Document: api.Document, REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, RequiresKeys: c.SAS == sas.Enforce, Curl: curlCreatingQueue(r), HistoryFor: max(0, c.HistoryRetention), Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Uploads: sp.server.uploads, Namespaces: sp.server.namespacesForPages(), Scenes: sp.server.scenes, Docs: sp.server.docs, Logger: c.clientLogger})}
-	door := dashboard.New(dashboard.Options{Base: c.BasePath, Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, Forms: sp.server.forms, Presentations: &sp.server.presentations, Links: presenterLinks{sp.server.tokens}, Tokens: sp.server.tokens, PublicURLs: remoteURLs(sp.server.ports.dashboard.Addr()), Uploads: sp.server.uploads, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Pages: d.pages, Safe: c.SafeMode, Logger: c.clientLogger})
+	handler := dashboard.New(dashboard.Options{Base: c.BasePath, Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, Forms: sp.server.forms, Presentations: &sp.server.presentations, Links: presenterLinks{sp.server.tokens}, Tokens: sp.server.tokens, PublicURLs: remoteURLs(sp.server.ports.dashboard.Addr()), Uploads: sp.server.uploads, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Pages: d.pages, Safe: c.SafeMode, Logger: c.clientLogger})
 	d.hub = live.Open(live.Options{
 		Base:    c.BasePath,
 		Open:    d.pages.Open,
@@ -78,7 +78,7 @@ func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *namespace
 	d.stop = stop
 	d.background.Go(func() { notifyAlerts(ctx, o.alertRules, d.hub) })
 	d.background.Go(func() { notifyJobs(ctx, jobs, d.hub) })
-	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: door.Mount, PageRole: route.Routes().RequiredRole, PageError: door.Error, Live: d.hub.Handler(), Safe: c.SafeMode, Stats: activity.Stats(d.pages)}
+	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: handler.Mount, PageRole: route.Routes().RequiredRole, PageError: handler.Error, Live: d.hub.Handler(), Safe: c.SafeMode, Stats: activity.Stats(d.pages)}
 	return d
 }
 

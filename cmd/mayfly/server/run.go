@@ -141,7 +141,7 @@ func (p *serverRun) start() {
 	}
 	wires := p.ports.amqpPorts()
 	p.serveErrors = make(chan error, 2+len(wires))
-	var all sync.WaitGroup // waited for by shut
+	var all sync.WaitGroup // waited for by the goroutine that closes serveErrors
 	serve := func(do func() error) {
 		all.Go(func() {
 			err := do()

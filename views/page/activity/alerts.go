@@ -40,7 +40,7 @@ type AlertRuleRow struct {
 // AlertDescription is a rule for display.
 type AlertDescription struct {
 	Name    string
-	When    string // expiring, expired, dead-lettered, dead-letter-count, deleting or deleted
+	When    string // expiring, expired, dead-lettered, dead-letter-count, auto-deleting or auto-deleted
 	In      string // empty means everywhere
 	Query   string
 	Reason  string

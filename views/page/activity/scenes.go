@@ -11,13 +11,13 @@ import (
 	"mayfly/views/view"
 )
 
-// Scenes is the page of all scenes and running plays. It is not live.
+// Scenes is the page of all scenes and running playbacks. It is not live.
 type Scenes struct {
 	Shell   layout.Shell
 	Cards   []SceneCard
 	Plays   []ScenePlay
 	Invalid []InvalidScene
-	Stay    int    // minutes after which a play without viewers ends
+	Stay    int    // minutes after which a playback without viewers ends
 	Add     string // address of the form that adds a scene
 	Refused component.Notice
 }
@@ -65,7 +65,7 @@ func (ConfirmRemoveScene) Watches() []string { return nil }
 // Parts returns the shell's parts: the rest is not live.
 func (m ConfirmRemoveScene) Parts() []view.Part { return m.Shell.Parts() }
 
-// A ScenePlay is a running play.
+// A ScenePlay is a running playback.
 type ScenePlay struct {
 	Title, Namespace string
 	Lang             string // language of Title, if it is not the page's

@@ -36,7 +36,7 @@ type Confirm struct {
 	Left        int               // locked messages, which are skipped
 	Filter      PurgeFilter       // for Purge
 	Preview     []list.MessageRow // for Purge: a few of the messages it removes
-	Now         time.Time         // when FirstRule was read
+	Now         time.Time         // when Preview was read
 	Export      string            // address of a file with all affected messages; empty means none
 	// Entities are suggested as the target of MoveTo.
 	Entities []string

@@ -23,7 +23,7 @@ type GoGroup struct {
 }
 
 // A GoItem is a page to open or an action: Href is the page's address, or the script performs
-// Act on the open page.
+// Action on the open page.
 type GoItem struct {
 	Label  string
 	Note   string // additional information; may be empty

@@ -190,7 +190,7 @@ func (c *cursor) enterCompound(width layout) (outer, count int) {
 	return outer, int(n)
 }
 
-// leaveCompound leaves what span entered. All of it must have been read.
+// leaveCompound leaves what enterCompound entered. All of it must have been read.
 func (c *cursor) leaveCompound(outer int) {
 	if c.remaining() != 0 {
 		c.fail(CondDecodeError, "%d bytes are left over at the end of a list or map", c.remaining())

@@ -34,7 +34,7 @@ func (e *NotAMQPError) Error() string {
 	}
 }
 
-// IsHTTP reports whether the peer has sent the beginning of an IsHTTP request.
+// IsHTTP reports whether the peer has sent the beginning of an HTTP request.
 func (e *NotAMQPError) IsHTTP() bool {
 	for _, method := range []string{"GET ", "HEAD ", "POST ", "PUT ", "PATCH ", "DELETE ", "OPTIONS ", "CONNECT ", "TRACE ", "PRI * "} {
 		if strings.HasPrefix(string(e.FirstBytes[:]), method) {

@@ -15,5 +15,5 @@
 // only that it was used. Servers that share a key can finish each other's sign-ins. How long
 // a user stays signed in is up to the sessions: the provider is not asked again. A user who
 // signs out here is also redirected to the provider's sign-out, if its document has one: see
-// end.go.
+// sign_out.go.
 package oidc

@@ -60,7 +60,7 @@ type Options struct {
 	Logger      *slog.Logger
 }
 
-// A Handler serves the pages to sign in. It is a Gate of package web, and safe for concurrent
+// A Handler serves the pages to sign in. It is an AuthRoutes of package web, and safe for concurrent
 // use.
 type Handler struct {
 	o          Options

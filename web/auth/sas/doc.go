@@ -15,5 +15,5 @@
 //	Parse, Token   a token and its fields
 //	Names          the hosts that name a namespace
 //	Credential     the credential of a client: a token, or a rule's name and key
-//	Rules, Gate    the rules that apply, and whether they are enforced at all
+//	Rules, Policy  the rules that apply, and whether they are enforced at all
 package sas

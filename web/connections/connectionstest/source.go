@@ -21,7 +21,7 @@ type Source struct {
 
 var _ connections.Source = (*Source)(nil)
 
-// Add adds a connection, and sets its Sum to that of its links.
+// Add adds a connection, and sets its Totals to those of its links.
 func (s *Source) Add(c connections.Connection) {
 	for _, l := range c.Links {
 		c.Totals.Add(l)
@@ -52,7 +52,7 @@ func number(id string) uint64 {
 	return n
 }
 
-// Connections implements [peers.Source].
+// Connections implements [connections.Source].
 func (s *Source) Connections(q connections.Query) (out connections.List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Source) Connections(q connections.Query) (out connections.List) {
 	return out
 }
 
-// Connection implements [peers.Source].
+// Connection implements [connections.Source].
 func (s *Source) Connection(id string, links int) (connections.Connection, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Source) Connection(id string, links int) (connections.Connection, bool)
 	return connections.Connection{}, false
 }
 
-// Client implements [peers.Source].
+// Client implements [connections.Source].
 func (s *Source) Client(name string) (connections.Client, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Source) Client(name string) (connections.Client, bool) {
 	return was, ok
 }
 
-// Disconnect implements [peers.Source]. The connection ends at once.
+// Disconnect implements [connections.Source]. The connection ends at once.
 func (s *Source) Disconnect(id string) (connections.Connection, bool) {
 	c, ok := s.Connection(id, 0)
 	if !ok {

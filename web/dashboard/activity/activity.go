@@ -217,10 +217,10 @@ func activityRow(ctx context.Context, p *pages.Pages, e engine.HistoryEvent, now
 	t := recent.RecordOf(e.Event).WithName(e.Event)
 	how, n := entryStyle(recent.TickerEntry{EventRecord: t, Similar: 1})
 	t = translateReason(ctx, p, t)
-	door, by := pages.ActorProtocol(ctx, e.Actor)
+	protocol, by := pages.ActorProtocol(ctx, e.Actor)
 	d := activity.Row{
 		Key: pages.DeletedEntityID(e.Epoch, e.N), At: e.At.Time(), Today: pages.SameDay(e.At, now),
-		Icon: how.Icon, Tone: how.Tone, Protocol: door, Actor: by, Audited: e.Audit, Text: sentence(ctx, how, n, t, p.MessageURL(t.Key)),
+		Icon: how.Icon, Tone: how.Tone, Protocol: protocol, Actor: by, Audited: e.Audit, Text: sentence(ctx, how, n, t, p.MessageURL(t.Key)),
 	}
 	if e.Kind == engine.EventStarted && e.Reason != "" {
 		d.Text = append(d.Text, pages.PlainText(" · "+shorten.To(e.Reason, 120)))

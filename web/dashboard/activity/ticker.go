@@ -92,7 +92,7 @@ var eventStyles = map[engine.EventKind]eventStyle{
 	engine.EventReadLinkRevoked: {"key", component.Low, "event.link.revoked"},
 }
 
-// StyleOf returns how a trace is drawn.
+// StyleOf returns how an event record is drawn.
 func StyleOf(t recent.EventRecord) eventStyle {
 	l, ok := eventStyles[t.Kind]
 	switch {

@@ -20,7 +20,7 @@ type clientSnapshot struct {
 	entities map[engine.Path]engine.EntityState // entities where it has links or locks
 	sessions map[sessionRef]engine.SessionRow   // sessions that it holds
 	locked   []engine.Row
-	complete bool // held is complete
+	complete bool // locked is complete
 }
 
 // A sessionRef identifies a session.

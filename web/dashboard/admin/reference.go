@@ -23,7 +23,7 @@ import (
 // maxFilterBytes is how many bytes of the operations filter are read.
 const maxFilterBytes = 100
 
-// Reference returns the Reference page of the JSON API, built from its OpenAPI document.
+// Reference returns the reference page of the JSON API, built from its OpenAPI document.
 func Reference(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	if p.Options.Document == nil {
 		return nil, 0, pages.ErrPageNotFound

@@ -62,7 +62,7 @@ func idleReasons(ctx context.Context, e engine.EntityState) []component.Text {
 	}
 }
 
-// useText describes an activity in the ledger and its actor.
+// useText describes an activity in the use history and its actor.
 func useText(ctx context.Context, u engine.Use) string {
 	what := activityName(ctx, u.What)
 	if by := pages.ActorName(ctx, u.By); by != "" {

@@ -172,7 +172,7 @@ func conditionField(c *filter.Correlation, of string) *string {
 	}
 }
 
-// Conditions returns the Conditions of a correlation filter as rows.
+// Conditions returns the conditions of a correlation filter as rows.
 func Conditions(c *filter.Correlation) (rows []lab.Condition) {
 	for _, of := range lab.Correlated() {
 		if text := *conditionField(c, of); text != "" {

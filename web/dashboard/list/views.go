@@ -17,7 +17,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// Views returns the page of all saved Views.
+// Views returns the page of all saved views.
 func Views(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	all, err := columns.Views(ctx, p.Broker)
 	if err != nil {
@@ -248,7 +248,7 @@ func confirmDeleteView(ctx context.Context, p *pages.Pages, at pages.Address) (v
 	}, nil
 }
 
-// ReadColumnChoice is choose in a turn of its own, for lists that are not made in one turn.
+// ReadColumnChoice is ChooseColumns in a turn of its own, for lists that are not made in one turn.
 func ReadColumnChoice(ctx context.Context, p *pages.Pages, at pages.Address, kind columns.List) (c ColumnChoice, err error) {
 	err = p.Broker.Read(ctx, func(r broker.Reader) error { c = ChooseColumns(ctx, r, at, kind); return nil })
 	return c, err

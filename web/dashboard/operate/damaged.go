@@ -19,7 +19,7 @@ import (
 // maxDamaged is how many damaged messages the page lists.
 const maxDamaged = 200
 
-// Damaged returns the page of Damaged messages.
+// Damaged returns the page of damaged messages.
 func Damaged(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	all, err := p.Broker.DamagedMessages(ctx)
 	if err != nil {

@@ -211,7 +211,7 @@ func countDeleting(idle []engine.EntityState) (n int) {
 	return n
 }
 
-// withUses completes states with their activity ledgers.
+// withUses completes states with their use histories.
 func withUses(r broker.Reader, all []engine.EntityState) error {
 	for i := range all {
 		s, err := r.State(all[i].Path)

@@ -72,7 +72,7 @@ func Fate(path engine.Path, keepsDead bool) component.ExpiryOutcome { //nolint:r
 // until it is asked for (DEF-9), a locked one until its lock ends (TTL-20).
 func HasExpired(r engine.Row, now engine.Instant) bool { return r.Expires.Passed(now) }
 
-// Countdown returns a Countdown in a sentence, which keeps its colour.
+// Countdown returns a countdown in a sentence, which keeps its colour.
 func Countdown(at engine.Instant, of time.Duration, now engine.Instant) component.Text {
 	return component.Text{Clock: &component.Clock{At: at.Time(), Of: max(of, time.Second), Now: now.Time(), As: component.Plenty}}
 }

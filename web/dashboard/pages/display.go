@@ -116,7 +116,7 @@ func ActorName(ctx context.Context, actor string) string {
 
 // ActorProtocol returns the protocol that an actor used and its name: "REST" and an address. Without
 // a protocol, who is the name of the actor.
-func ActorProtocol(ctx context.Context, actor string) (door, who string) {
+func ActorProtocol(ctx context.Context, actor string) (protocol, who string) {
 	name, rest, _ := strings.Cut(actor, " ")
 	switch name {
 	case "dashboard":

@@ -27,7 +27,7 @@ const (
 	maxRateCounts   = 10_000           // counts that are kept
 )
 
-// Rate returns the growth Rate of the count of, which is n now.
+// Rate returns the growth rate of the count called of, which is n now.
 func (t *RateTracker) Rate(of string, n uint64, now engine.Instant) admin.Rate {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -64,7 +64,7 @@ func actualState(ctx context.Context, is demo.Actual) string {
 	case demo.HasProperty:
 		return locale.T(ctx, "stage.is.property", args)
 	default:
-		panic(fmt.Sprintf("unknown kind of finding %d", is.Kind))
+		panic(fmt.Sprintf("unknown kind of actual state %d", is.Kind))
 	}
 }
 
@@ -77,7 +77,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 	var play *demo.Playback
 	if _, seen := ctx.Value(VisitorKey{}).(Visitor); seen {
 		play = p.Options.Scenes.Find(p.Broker.Name())
-	} else { // a live rendering, perhaps without any viewer: it must not keep the play alive
+	} else { // a live rendering, perhaps without any viewer: it must not keep the playback alive
 		play = p.Options.Scenes.Peek(p.Broker.Name())
 	}
 	if play == nil {
@@ -94,7 +94,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 	if is.Ended() && !is.Playing && is.Trouble == nil {
 		s.Next = p.nextScene(ctx, is.Scene.ID)
 	}
-	for _, f := range is.Findings {
+	for _, f := range is.Results {
 		s.Checks = append(s.Checks, layout.StepCheck{Text: f.Text, Actual: actualState(ctx, f.Actual)})
 	}
 	if step := is.Step(); step != nil {

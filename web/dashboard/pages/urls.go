@@ -138,12 +138,12 @@ func (p *Pages) RuleURL(sub engine.Path, do, name string) string {
 // ScenesURL returns the address of the page of all scenes, including the base path.
 func (p *Pages) ScenesURL() string { return p.Options.Base + "/scenes" }
 
-// PlayURL returns the address below which actions on a play are posted.
+// PlayURL returns the address below which actions on a playback are posted.
 func (p *Pages) PlayURL(namespace string) string {
 	return p.Options.Base + "/scenes/on/" + url.PathEscape(namespace)
 }
 
-// WatchURL returns the address where a play is watched, including the base path: the page that
+// WatchURL returns the address where a playback is watched, including the base path: the page that
 // its current step names, or the first step before it has begun; the overview if the step
 // names none.
 func (p *Pages) WatchURL(s demo.State) string {
@@ -160,7 +160,7 @@ func (p *Pages) WatchURL(s demo.State) string {
 }
 
 // PlayPage returns the canonical form of address, including the base path, if it is a page of
-// the play's namespace; else the address where the play is watched.
+// the playback's namespace; else the address where the playback is watched.
 func (p *Pages) PlayPage(address string, s demo.State) string {
 	raw, ok := strings.CutPrefix(address, p.Options.Base)
 	if at, err := p.table.Parse(raw, p.Broker.Limits()); ok && err == nil && p.Route(at).Type == TypePage && strings.EqualFold(at.Namespace, s.Namespace) {

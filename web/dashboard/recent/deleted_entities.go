@@ -92,7 +92,7 @@ func DeletionFor(p engine.Path, g engine.HistoryEvent) (engine.HistoryEvent, boo
 }
 
 // AutoDeleted returns the automatic deletions of entities that have not been created again,
-// latest first, at most graveyard.
+// latest first, at most MaxDeletedEntities.
 func (r *Events) AutoDeleted() []engine.HistoryEvent {
 	r.mu.Lock()
 	defer r.mu.Unlock()

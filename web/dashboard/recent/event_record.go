@@ -109,13 +109,13 @@ func DisplayName(c engine.Packed, seq engine.Seq) string {
 	return "#" + strconv.FormatInt(int64(seq), 10)
 }
 
-// ShortName is called, cut to fit on a line: a subject may have any length.
+// ShortName is DisplayName, cut to fit on a line: a subject may have any length.
 func ShortName(c engine.Packed, seq engine.Seq) string { return shorten.To(DisplayName(c, seq), 80) }
 
-// Same reports whether two traces are of one event.
+// Same reports whether two event records are of one event.
 func (t EventRecord) Same(o EventRecord) bool { return t.Epoch == o.Epoch && t.N == o.N }
 
-// Compare orders traces by time.
+// Compare orders event records by time.
 func (t EventRecord) Compare(o EventRecord) int {
 	place := func(t EventRecord) engine.HistoryCursor {
 		epoch := t.Epoch

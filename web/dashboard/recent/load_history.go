@@ -21,7 +21,7 @@ const (
 
 // loadHistory fills in from the history what neither the broker nor this memory can know: at first
 // what happened before this process, as if it had not been restarted, and, whenever the store
-// was opened again, the activity ledgers, which the broker has then lost. Later events arrive
+// was opened again, the use histories, which the broker has then lost. Later events arrive
 // by following the broker, so the two meet without overlap. If the history cannot be read,
 // pages show less.
 func (r *Events) loadHistory(ctx context.Context) {

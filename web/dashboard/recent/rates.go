@@ -16,7 +16,7 @@ const (
 	rateKinds
 )
 
-// rateKindOf returns the meter that an event counts towards.
+// rateKindOf returns the kind that an event counts towards.
 func rateKindOf(e engine.Event) (m RateKind, ok bool) {
 	switch e.Kind {
 	case engine.EventSent, engine.EventScheduled:

@@ -40,7 +40,7 @@ type Events struct {
 	started       engine.Instant // when the process started
 	historyLoaded chan struct{}  // closed when earlier events have been read, or none can be
 
-	reopened chan engine.Instant // the instant when the broker lost its activity ledgers
+	reopened chan engine.Instant // the instant when the broker lost its use histories
 
 	Stats *stats.Recorder
 
@@ -60,7 +60,7 @@ type Events struct {
 	lastServerEvent uint64          // number of the last event of an operator or of the server
 
 	useHistories      map[engine.SubqueueID]useHistory // uses from before known
-	usesCompleteFrom  engine.Instant                   // the instant from which the broker's own ledgers are complete
+	usesCompleteFrom  engine.Instant                   // the instant from which the broker's own use histories are complete
 	messages          messageEvents
 	removed           removedMessages
 	unmatchedMessages unmatchedList
@@ -409,7 +409,7 @@ func (r *Events) Removal(k engine.Key) (engine.Event, bool) {
 	return r.removed.get(k)
 }
 
-// FormerEpoch returns an epoch as traces store it: zero for epochs of this process, in which
+// FormerEpoch returns an epoch as event records store it: zero for epochs of this process, in which
 // numbers continue when the store is opened again.
 func (r *Events) FormerEpoch(epoch uint64) uint64 {
 	if epoch >= r.epoch {

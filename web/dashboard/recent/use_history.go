@@ -11,9 +11,9 @@ import (
 
 // MaxUses is how many uses of an entity are remembered.
 const (
-	MaxUses         = 20  // lines of a ledger, as many as the engine keeps
-	maxUseEvents    = 200 // events of the history read for one ledger
-	maxUseHistories = 500 // entities with a ledger from the history
+	MaxUses         = 20  // lines of a use history, as many as the engine keeps
+	maxUseEvents    = 200 // events of the history read for one use history
+	maxUseHistories = 500 // entities with a use history from the history
 )
 
 // A useHistory lists the uses of a temporary entity from the history, from before the broker

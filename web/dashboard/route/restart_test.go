@@ -336,7 +336,7 @@ func TestOtherDays(t *testing.T) {
 		}
 		m := as[overview.Temporary](w, "/n/default/temporary")
 		if a := m.Entities[0].Uses; !a[0].Dated || a[len(a)-1].Dated || !m.Deleted[0].Dated {
-			t.Errorf("the ledger is %+v, the tombstone %+v", a, m.Deleted[0])
+			t.Errorf("the use history is %+v, the tombstone %+v", a, m.Deleted[0])
 		}
 		if d := as[activity.Activity](w, "/n/default/activity").Rows; d[0].Today != true || d[len(d)-1].Today {
 			t.Errorf("the first and the last line are %+v, %+v", d[0], d[len(d)-1])
@@ -425,7 +425,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		w.settle(w.receive("prices/Subscriptions/eu"), engine.Complete, "")
 		w.must(w.b.RecordView(w.Context(), "reply", "view", "dashboard"))
 		pass()
-		ledgers := func() map[string]string {
+		useHistories := func() map[string]string {
 			out := map[string]string{}
 			for _, s := range as[overview.Temporary](w, "/n/default/temporary").Entities {
 				var lines []string
@@ -448,7 +448,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 			"prices/eu": "complete · worker-1; receive · worker-1; create · test",
 		}
 		w.restart()
-		for name, l := range ledgers() {
+		for name, l := range useHistories() {
 			w.said(name, l, want[name])
 		}
 		w.sound("/n/default/temporary")
@@ -457,7 +457,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 			t.Errorf("the first is %+v", m)
 		}
 		w.must(w.b.Touch(w.Context(), "reply", "API 10.0.0.4"))
-		w.said("used again", ledgers()["reply"], "touch · API 10.0.0.4; "+want["reply"])
+		w.said("used again", useHistories()["reply"], "touch · API 10.0.0.4; "+want["reply"])
 		for range 30 {
 			w.must(w.b.Touch(w.Context(), "reply", "test"))
 		}
@@ -481,7 +481,7 @@ func (s failing) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// The broker loses its ledgers when the store is opened again. Uses from before and after are
+// The broker loses its use histories when the store is opened again. Uses from before and after are
 // shown as one list, without repetition.
 func TestLedgerSurvivesAReopening(t *testing.T) {
 	fails := false
@@ -503,7 +503,7 @@ func TestLedgerSurvivesAReopening(t *testing.T) {
 		w.must(w.b.Touch(w.Context(), "reply", "again"))
 		s := as[overview.Temporary](w, "/n/default/temporary").Entities[0]
 		if a := s.Uses; len(a) != 8 || a[7].What != "touch · again" || a[6].What != "send · test" || a[0].What != "create · test" || s.UsesCompleteFrom.IsZero() {
-			t.Errorf("the ledger is %+v", s)
+			t.Errorf("the use history is %+v", s)
 		}
 		w.said("the life", told(as[message.Message](w, url).Timeline), "Stored (as #1 · by test); Ready in reply")
 		w.said("activity", done(as[activity.Activity](w, "/n/default/activity?group=server")), "the store was opened again · the line went dead (); the server started · epoch 1 ()")

@@ -142,7 +142,7 @@ func TestInsteadInEveryLanguage(t *testing.T) {
 			var all []string
 			see(l.Tag, "/q/kitchen").Find(".stage-so li b").Each(func(_ int, s *goquery.Selection) { all = append(all, squeeze(s.Text())) })
 			wrong := 0
-			for _, f := range p.State().Findings {
+			for _, f := range p.State().Results {
 				if !f.OK {
 					wrong++
 				}

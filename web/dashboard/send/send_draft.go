@@ -27,7 +27,7 @@ func templateFields() map[string]string {
 	}
 }
 
-// ParseDraft reads the form of a message. Errors go to t.Errors; the mould is nil if a
+// ParseDraft reads the form of a message. Errors go to t.Errors; the compiled draft is nil if a
 // placeholder is wrong.
 func ParseDraft(ctx context.Context, t pages.FormState, now engine.Instant) (template.Draft, *template.CompiledDraft) {
 	get := t.Values.Get

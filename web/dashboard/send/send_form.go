@@ -144,7 +144,7 @@ func ParseSeed(text string) (seed template.Seed, ok bool) {
 	return template.Seed(append(raw, make([]byte, len(seed))...)[:len(seed)]), err == nil && len(raw) == len(seed)
 }
 
-// Templates returns the page of Templates.
+// Templates returns the page of templates.
 func Templates(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	page, err := TemplatesForm(ctx, p, at, pages.FormState{})
 	return page, 0, err
