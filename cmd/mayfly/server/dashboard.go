@@ -63,8 +63,8 @@ func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *namespace
 		Greeting: func() live.Greeting {
 			return live.Greeting{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: b.ClockTime().Time(), Clock: clockPace(b), Alert: latestAlert(o.alertRules)}
 		},
-		Allowed:          door.Allowed,
-		SafeMode:         door.SafeMode,
+		Allowed:          handler.Allowed,
+		SafeMode:         handler.SafeMode,
 		Presentations:    &sp.server.presentations,
 		Followable:       d.pages.Followable,
 		HomeURL:          "/n/" + url.PathEscape(b.Name()),
