@@ -52,6 +52,18 @@ func TestUploads(t *testing.T) {
 	put(1, engine.ErrClosed)
 }
 
+// So many files wait, and no more.
+func TestUploadsAreCounted(t *testing.T) {
+	s := NewUploads()
+	defer s.Close()
+	for n := range maxFiles + 1 {
+		_, err := s.Put("here", "x", strings.NewReader("x"))
+		if full := errors.Is(err, engine.ErrBusy); full != (n == maxFiles) || !full && err != nil {
+			t.Errorf("file %d: %v", n+1, err)
+		}
+	}
+}
+
 // A file is removed an hour after its last use and not before, even if it is used just as its
 // timer fires.
 func TestUploadsAreKeptForAnHour(t *testing.T) {
