@@ -144,7 +144,7 @@ func (ns *Namespace) targetOf(k Key) Target {
 }
 
 // copyAt returns the target of the copy with number seq at its destination, or the zero Target if
-// the destination does not have it; a topic, for example, has no messages of its own.
+// the destination does not have it, such as a topic, which passes it on to its subscriptions.
 func (ns *Namespace) copyAt(to Path, from Row, seq Seq) Target {
 	if to == "" {
 		to = from.Path.Entity()

@@ -29,7 +29,7 @@ type Limits struct {
 	MessageMemory              int64         // the least that a message counts against the size of its entity, in addition to its texts: the memory that it takes; zero to count its size alone. See memory_account.go
 	EntitySize                 int64         // caps every entity's MaxSizeInMegabytes; zero for no cap
 	Entities                   int64         // queues and topics of a namespace
-	SubscriptionsPerTopic      int64         //
+	SubscriptionsPerTopic      int64         // of one topic
 	SQLFiltersPerTopic         int64         // over all its subscriptions
 	OtherFiltersPerTopic       int64         // correlation, true and false filters, over all its subscriptions
 	FilterLength               int64         // text of a SQL filter or action
@@ -37,11 +37,11 @@ type Limits struct {
 	Receives                   int64         // receives waiting at one entity, a topic's subscriptions summed
 	AttachedReceivers          int64         // receivers attached to one entity and its subscriptions, including idle ones; also locked sessions of one subqueue, beyond which no session without messages and state is accepted
 	Selectors                  int64         // different message selectors of the receivers of one subqueue
-	PeekCount                  int64         // messages of one browse; a request for more is no error (PEEK-7)
+	PeekCount                  int64         // messages of one browse; a request for more is not an error (PEEK-7)
 	BatchDelete                int64         // messages of one batch delete
 	NameLength                 int64         // of a queue or topic
 	SubscriptionNameLength     int64         // of a subscription or rule
-	UserMetadata               int64         //
+	UserMetadata               int64         // of one entity
 	AccessRules                int64         // of one entity, and of the namespace
 	Settings                   int64         // of the namespace
 	SettingKeyLength           int64         // of a setting's key, in bytes
@@ -289,7 +289,7 @@ const (
 	TopicFeature       Features = 1 << iota // and subscriptions
 	SessionFeature                          // RequiresSession
 	DuplicateFeature                        // RequiresDuplicateDetection
-	TransactionFeature                      //
+	TransactionFeature                      // transactions
 	ForwardFeature                          // ForwardTo, ForwardDeadLetteredMessagesTo
 	IdleFeature                             // AutoDeleteOnIdle
 )
@@ -328,9 +328,9 @@ next:
 	return f, nil
 }
 
-// MissingFeatures returns an error for each thing in an entity's description that the namespace does
-// not offer. was is the present description, nil for a new entity, which may keep what it
-// has.
+// MissingFeatures returns an error for each feature that an entity's description requests and the
+// namespace does not offer. was is the present description, whose values may stay, or nil for a
+// new entity.
 func (l Limits) MissingFeatures(kind EntityKind, was *Config, is Config) (missing []error) {
 	if l.Disabled == 0 {
 		return nil
@@ -370,8 +370,8 @@ func (l Limits) CheckTransactions() error {
 	return RefuseCode(ErrNotAllowed, 40301, "Transaction is unsupported because %s.", l.featureReason(TransactionFeature))
 }
 
-// featureReason returns why a feature is missing: because of the tier, or because the namespace was
-// configured without it.
+// featureReason returns why a feature is missing: the tier lacks it, or the namespace was configured
+// without it.
 func (l Limits) featureReason(f Features) string {
 	tier, err := Profile(strings.ToLower(l.Tier))
 	if err != nil || tier.Disabled&f == 0 {

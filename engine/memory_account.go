@@ -91,7 +91,7 @@ func propertiesMemory(all value.Properties) (n int64) {
 }
 
 // A sizer computes the memory of records and their charge against a quota. The
-// zero tariff is for a store that keeps its records on disk, and counts sizes alone.
+// zero sizer is for a store that keeps its records on disk, and counts sizes alone.
 type sizer struct {
 	inMemory   bool  // the store keeps copies of the records in memory
 	minMessage int64 // Limits.MessageMemory
@@ -137,8 +137,8 @@ func (t sizer) state(s *sessionState) int64 {
 	}
 }
 
-// addReference adds a reference to c, and unrefer drops one. The account counts c once,
-// however many messages share it.
+// addReference adds a reference to c, and dropReference drops one. The account counts c
+// once, however many messages share it.
 func (ns *Namespace) addReference(c *content) {
 	if c.refs++; c.refs == 1 {
 		ns.account.add(ns.sizer.content(c.packed))
@@ -168,8 +168,8 @@ func (ns *Namespace) countIndex() {
 	}
 }
 
-// A map that had at least shrinkFrom entries is rebuilt when only one of shrinkAt is
-// left. An empty map that had no more than smallMap entries is kept for reuse.
+// A map that had at least shrinkFrom entries is rebuilt when only one in shrinkAt of them
+// is left. An empty map that had no more than smallMap entries is kept for reuse.
 const (
 	shrinkAt   = 8
 	shrinkFrom = 1 << 12
@@ -233,8 +233,7 @@ func (ss *sessions) removed(s *session) {
 	}
 }
 
-// memory returns the memory of an entity while it is placed, without its rules and
-// messages.
+// memory returns the memory of an entity in a namespace, without its rules and messages.
 func (e *entity) memory() int64 {
 	return entityMemory + 8*textMemory(len(e.Path)) + e.Config.memory() + int64(e.seen.len())*digestEntry
 }

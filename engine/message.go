@@ -29,7 +29,7 @@ func newToken(k Key, nonce uint64) (t LockToken) {
 	return t
 }
 
-// Key returns the message that the token locks, or once locked.
+// Key returns the key of the message that the token locks, or once locked.
 func (t LockToken) Key() Key { return Key(binary.BigEndian.Uint64(t[:8])) }
 
 func (t LockToken) nonce() uint64 { return binary.BigEndian.Uint64(t[8:]) }
