@@ -195,13 +195,13 @@
 // for a session is in line once; and where a link could get a session or a message, the
 // subqueue needs a match and the session is in the line of sessions to serve.
 //
-// INVARIANT: a subqueue with something due or to be forwarded is in turn, or in the heap at
-// the time of its next alarm; an entity's idle alarm is never late.
+// INVARIANT: a subqueue with something due or to be forwarded is in the rotation, or in the heap
+// at the time of its next alarm; an entity's idle alarm is never late.
 //
-// INVARIANT: a message that the store does not have in its present form is dirty and waits
-// for it, a dropped one is named, its content is stored or on the way, and a batch names no
-// identity twice. Package engine/enginetest shows that the store's records, changed by a
-// batch, equal the state here.
+// INVARIANT: a message that the store does not have in its present form is dirty and in the next
+// batch, as is the key of a stored message that was dropped; the content of a message is stored
+// or in the next batch; and a batch names no identity twice. Package engine/enginetest shows that
+// the store's records, changed by a batch, equal the state here.
 //
 // # Not applicable
 //
