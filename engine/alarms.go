@@ -150,8 +150,8 @@ func (s *alarms) cut(i int) {
 	s.last = shrinkSlice(slices.Delete(s.last, i, i+1))
 }
 
-// countBefore returns how many alarms are earlier than at, from the lengths of whole chunks
-// and a search in one.
+// countBefore returns how many alarms are earlier than at. It adds the lengths of whole chunks
+// and searches only one chunk.
 func (s *alarms) countBefore(at Instant) int {
 	i, n := s.before(at)
 	if i > len(s.chunks)/2 {
@@ -167,7 +167,7 @@ func (s *alarms) countBefore(at Instant) int {
 	return n
 }
 
-// chunk returns the index of the first chunk that ends with a or later, len(s.chunks) if none
+// chunk returns the index of the first chunk that ends with a or later, or len(s.chunks) if none
 // does.
 func (s *alarms) chunk(a alarm) int {
 	i, _ := slices.BinarySearchFunc(s.last, a, alarm.compare)

@@ -315,7 +315,7 @@ func (h *subqueue) classify(m *message) {
 // ready returns how many messages a receiver could get.
 func (h *subqueue) ready() int { return h.order.ready() + h.forwarding.held.len() }
 
-// first returns the oldest message that a receiver could get, nil if there is none.
+// first returns the oldest message that a receiver could get, or nil if there is none.
 func (h *subqueue) first() *message {
 	m, held := h.order.first(), h.forwarding.held.first()
 	if m == nil || held != nil && held.Seq < m.Seq {

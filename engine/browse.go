@@ -40,7 +40,7 @@ const (
 	ClassScheduled
 )
 
-// A Browse asks for messages by number, ascending.
+// A Browse is a request for messages in ascending order of their numbers.
 type Browse struct {
 	Path    Path
 	Session *string // only messages of this session; nil for all
@@ -219,9 +219,8 @@ func (ns *Namespace) States(kind EntityKind) []EntityState {
 	return all
 }
 
-// EntityPage returns up to top of the entities of a kind, sorted by path, after skipping skip. It
-// only counts the others. Subscriptions are those of one topic, which must exist; for other
-// kinds topic is empty.
+// EntityPage returns up to top entities of a kind, sorted by path, after skipping skip of them.
+// Subscriptions are those of one topic, which must exist; for other kinds topic is empty.
 func (ns *Namespace) EntityPage(kind EntityKind, topic Path, skip, top int) ([]EntityState, error) {
 	all := ns.sorted
 	if kind == Subscription {
@@ -425,7 +424,7 @@ func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 		if at != "" && before < 0 {
 			continue
 		}
-		here := at != "" && before == 0 // until the subqueue at is passed
+		here := at != "" && before == 0 // at is a subqueue of e and has not been reached
 		for _, h := range e.subqueues() {
 			first := Seq(1)
 			switch {

@@ -19,14 +19,14 @@ const (
 	OperationPurge                               // as a Purge does (OPS-7): one event for all the messages of a subqueue
 )
 
-// An Operation is an operation on one message.
+// An Operation is a bulk operation on one of its messages.
 type Operation struct {
 	Target
 	Kind          OperationKind
 	To            Path          // of a move or copy; see Move.To
 	DropDuplicate bool          // of a move or copy, as in Move
-	Reason        string        // of dead letters
-	Description   string        // of dead letters
+	Reason        string        // of OperationDeadLetter
+	Description   string        // of OperationDeadLetter
 	ExtendBy      time.Duration // by how much to extend; zero to use Until
 	Until         Instant       // when the message is to expire or be enqueued; zero, of an extension, removes its own expiry
 }
@@ -42,7 +42,7 @@ type Target struct {
 // An OperationResult is the result of an operation on one target.
 type OperationResult struct {
 	Err    error  // nil if it succeeded
-	Before Row    // the message before it
+	Before Row    // the message before the operation
 	After  Target // where the message or its copy is now; zero if it is nowhere, in several places, or was dropped as a duplicate
 
 	Until   Instant // of an extension or reschedule: the new time

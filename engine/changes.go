@@ -62,7 +62,7 @@ type undo struct {
 	lock   Lock // on m
 	seen   rememberedID
 	rank   sessionRank
-	other  func() // for rare changes: transactions, settings; and, with h where they concern one entity alone, sessions, entities and rules
+	other  func() // undoes a rare change; of undoOther, h is set if the change concerns one entity alone
 }
 
 func newChanges() changes {

@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Content is what the sender wrote, except the body. It is immutable; there is one for each
-// submission, shared by every copy of a fan-out (MSG-2).
+// Content is a message as the sender wrote it, except for the body. It is immutable; there is one
+// for each submission, shared by every copy of a fan-out (MSG-2).
 type Content struct {
 	MessageID        string
 	SessionID        string
@@ -37,7 +37,7 @@ type Content struct {
 // (SES-1).
 func (c Content) HasSessionID() bool { return c.SessionID != "" || c.EmptySessionID }
 
-// BodyKind is the AMQP form of a body, kept as it was received (§2.1).
+// BodyKind is the AMQP form of a body, which is stored as it was received (§2.1).
 type BodyKind uint8
 
 // The kinds of bodies.
@@ -55,7 +55,7 @@ func (c *Content) SetPreview(body []byte) {
 	}
 }
 
-// previewBytes is the most bytes of a body that are kept in memory for lists.
+// previewBytes is the maximum number of bytes of a body that are kept in memory for lists.
 const previewBytes = 160
 
 // Preview returns the beginning of a body for lists: valid text without control characters,

@@ -47,7 +47,7 @@ type Entity struct {
 	Path         Path // in the case it was created with (NAME-6)
 	Config       Config
 	CreatedAt    Instant
-	UpdatedAt    Instant       // moves when the description changes (RT-1)
+	UpdatedAt    Instant       // when the description last changed (RT-1)
 	UnpinnedIdle time.Duration // the AutoDeleteOnIdle that unpinning restores; zero if not pinned (OPS-9)
 	TransferID   SubqueueID    // of its transfer dead-letter subqueue (DLQ-3)
 }

@@ -235,7 +235,7 @@ type HistoryQuery struct {
 	From   Instant       // inclusive; zero for no bound
 	Until  Instant       // exclusive; zero for no bound
 	Before HistoryCursor // only events before this position; zero for no bound
-	Limit  int           // at most so many; zero for no bound
+	Limit  int           // the maximum number of events; zero for no bound
 }
 
 // Matches reports whether q selects e, not considering its limit.

@@ -149,8 +149,8 @@ func LimitNames() []string {
 const disabledFeatures = "without"
 
 // Set changes one limit by name: text is a whole number for sizes and counts, a duration for
-// ranges of time (never, for max-ttl: no maximum), and a list of features for without. Errors
-// are ErrArgument and leave l as it was.
+// ranges of time (for max-ttl also never, which means no maximum), and a list of features for
+// without. Errors are ErrArgument and leave l as it was.
 func (l *Limits) Set(name, text string) error {
 	if p, ok := l.numbers()[name]; ok {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -182,8 +182,7 @@ func (l *Limits) Set(name, text string) error {
 func Profiles() []string { return []string{"standard", "premium", "basic", "emulator"} }
 
 // Profile returns the limits and defaults of a tier of the hosted service, or of its emulator
-// (semantics §1.2, §1.5, §17.3). A profile is these values and nothing else. The error is
-// ErrArgument.
+// (semantics §1.2, §1.5, §17.3). A profile has no other effects. The error is ErrArgument.
 func Profile(name string) (Limits, error) {
 	l := DefaultLimits()
 	switch name {
@@ -267,7 +266,7 @@ func unlessZero[T comparable](was, def T) (zero T) {
 	return def
 }
 
-// stored returns c with zero for never, and with its own copy of the rules.
+// stored returns c as it is stored: durations that mean never are zero, and the rules are a copy.
 func (c Config) stored() Config {
 	c.AuthorizationRules = slices.Clone(c.AuthorizationRules)
 	if len(c.AuthorizationRules) == 0 {

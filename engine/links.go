@@ -241,7 +241,7 @@ func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
 				return
 			}
 			looks--
-			if !noted { // before next changes, also for a message that its selector skips
+			if !noted { // next changes below, even if the selector skips m
 				noted = true
 				ns.noteCredit(l)
 			}

@@ -49,7 +49,7 @@ const (
 	settingEntry = (56+1)*16/7 + 16  // string and Setting, and its entry in the order
 )
 
-// Bytes of an entity and of a rule without their texts: their holders, indexes and
+// Bytes of an entity and of a rule without their texts: their subqueues, indexes and
 // map entries. They are measured, not computed.
 const (
 	entityMemory = 4608
@@ -272,8 +272,8 @@ func (p *compiledRule) memory() int64 {
 // fan-out that share a content are each charged for it, as each counts in full in
 // SizeInBytes.
 
-// chargeOf returns what a message with this content, size and Extra counts against the
-// quota.
+// chargeOf returns how many bytes a message with this content, size and Extra counts
+// against the quota.
 func (t sizer) chargeOf(packed Packed, size int64, x *Extra) int64 {
 	size += x.size()
 	if t.minMessage == 0 {
@@ -290,8 +290,8 @@ func (t sizer) charge(m *message) int64 {
 	return t.chargeOf(m.content.packed, m.content.size, m.Extra)
 }
 
-// chargeState returns what the state of a session counts against the quota, and
-// chargeSession what the session itself counts while it has messages or state.
+// chargeState returns how many bytes the state of a session counts against the quota, and
+// chargeSession how many the session itself counts while it has messages or state.
 func (t sizer) chargeState(s *sessionState) int64 {
 	switch {
 	case s == nil:

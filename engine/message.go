@@ -64,8 +64,8 @@ const (
 
 func (s State) String() string { return [...]string{"Active", "Deferred", "Scheduled"}[s] }
 
-// A Message is the broker's data about one copy of a message. What the sender wrote is its
-// Content, which several copies share.
+// A Message is the broker's data about one copy of a message. The sender's data is its Content,
+// which several copies share.
 type Message struct {
 	Key           Key
 	Content       Key // of the Content, and of the Body if there is one

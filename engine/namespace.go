@@ -177,7 +177,7 @@ func (ns *Namespace) byKey(k Key) (*message, *subqueue, error) {
 	return nil, nil, Refuse(ErrMessageNotFound, "Message %d no longer exists.", k)
 }
 
-// --- the mutators: everything that changes a message goes through them ---
+// The mutators insert, put and drop follow. Every change of a message goes through them.
 
 // insert adds a new message. INVARIANT: indexes are a function of the records.
 func (ns *Namespace) insert(v Message, c *content) *message {

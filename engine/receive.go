@@ -147,7 +147,7 @@ func (ns *Namespace) admitWaiting(h *subqueue) error {
 	return nil
 }
 
-// receiveFrom returns the subqueue to receive from, and an error where receiving is disabled
+// receiveFrom returns the subqueue to receive from, or an error where receiving is disabled
 // (§1.4).
 func (ns *Namespace) receiveFrom(p Path) (*subqueue, error) {
 	h, err := ns.receivable(p)
@@ -161,7 +161,7 @@ func (ns *Namespace) receiveFrom(p Path) (*subqueue, error) {
 	return h, nil
 }
 
-// attachTo is receiveFrom for attaching receivers, which is an error at a subqueue that
+// attachTo is receiveFrom for attaching receivers. It also returns an error if the subqueue
 // forwards its messages (FWD-5, DLQ-13).
 func (ns *Namespace) attachTo(p Path) (*subqueue, error) {
 	h, err := ns.receiveFrom(p)
@@ -418,7 +418,7 @@ func (ns *Namespace) catchUp(now Instant, h *subqueue) (all bool) {
 }
 
 // settlePending ends locks that have expired and activates scheduled messages that are due. It
-// reports whether it finished, or the rest waits for memory.
+// returns false if it has to continue in another step.
 func (ns *Namespace) settlePending(now Instant, h *subqueue) (all bool) {
 	for work := 0; h.pendingDue(now) && !ns.schedulesWait(h); {
 		if work >= maxDuePerStep {

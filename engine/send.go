@@ -21,7 +21,7 @@ type Submission struct {
 	TTL          time.Duration
 	ScheduledFor Instant
 	Plan         *Plan  // for a topic; nil to evaluate its rules during the send
-	Digest       Digest // of its MessageId; zero if it has none, and is never a duplicate
+	Digest       Digest // of its MessageId; zero if it has none
 
 	duplicate     bool     // set by markDuplicates
 	sharedContent *content // the content kept by a transaction; nil if Send makes one

@@ -68,8 +68,8 @@ type sessions struct {
 
 func newSessions(of *subqueue) *sessions { return &sessions{byID: map[string]*session{}, subqueue: of} }
 
-// get returns a session, adding it if it does not exist; the caller then gives it content or
-// calls update.
+// get returns a session, adding it if it does not exist. The caller then gives the new session a
+// message, a lock or a state, or calls update, which removes it.
 func (ss *sessions) get(id string) *session {
 	s := ss.byID[id]
 	if s == nil {
@@ -146,8 +146,7 @@ func (s *session) count(m *message, c class, by int32) {
 	}
 }
 
-// setLock locks s until an instant, or unlocks it if that is zero. Its messages must be unlocked
-// before it is.
+// setLock locks s until an instant, or unlocks it if that is zero. Unlock its messages before.
 func (ss *sessions) setLock(s *session, until Instant, l Lock) {
 	switch {
 	case until == 0:

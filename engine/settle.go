@@ -165,8 +165,8 @@ func (ns *Namespace) messageOfToken(now Instant, t LockToken, at Path, by LinkID
 
 // lockLostError returns the error for a token that is not valid any more: where sessions are
 // required, the session's lock was lost (SES-6, SES-10), unless the link by still holds it
-// (SES-21). Whether they are is decided by the subqueue at, from which the client says it
-// received, otherwise by h, where the message is now. h is nil if the message does not exist.
+// (SES-21). The subqueue is at, if the client names the one it received from, otherwise h, where
+// the message is now; h is nil if the message does not exist.
 func (ns *Namespace) lockLostError(now Instant, h *subqueue, at Path, by LinkID) error {
 	if _, _, err := ns.sessionOfLink(now, by); err == nil {
 		return lockLost()

@@ -61,7 +61,7 @@ func (o *txOperation) settles() bool { return len(o.batch) == 0 && len(o.cancel)
 // actor of its operations. Its time runs from its first operation (TX-2); a transaction without
 // operations is considered forgotten, and rolled back, after five times as long.
 //
-// Operations may be at any number of entities, except after Confine.
+// Its operations may concern any number of entities, except after Confine.
 //
 // The error is ErrNotAllowed if the namespace does not offer transactions, and ErrBusy if too
 // many are open.

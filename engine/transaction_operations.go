@@ -40,7 +40,7 @@ func (ns *Namespace) sendInTx(now Instant, id TxID, o txOperation, batch []Submi
 	o.batch = slices.Clone(batch)
 	for i := range o.batch {
 		s := &o.batch[i]
-		s.Plan = nil // see UnplannedMessage
+		s.Plan = nil // see UnplannedMessages
 		s.sharedContent = s.content()
 		ns.addReference(s.sharedContent)
 	}
