@@ -33,7 +33,7 @@ func (b ExpiryCursor) after(p Path) alarm {
 // ExpiringFrom lists up to limit messages behind a position that expire by until, in subqueues for
 // which covers is true, and returns the position to continue from. next is when the first
 // message that was not listed expires, or zero if there is none. Locked and deferred messages
-// and dead letters are not listed: time alone does not expire them.
+// and dead letters are not listed, because they do not expire while they are in that state.
 func (ns *Namespace) ExpiringFrom(from ExpiryCursor, until Instant, limit int, covers func(Path) bool) (rows []Row, to ExpiryCursor, next Instant) {
 	var line cursorHeap
 	for _, h := range ns.subqueues {

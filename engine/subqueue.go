@@ -93,8 +93,8 @@ type subqueue struct {
 
 	order    order          // every message by number
 	byClass  [classes]order // lists of the locked, deferred and scheduled messages
-	expiring alarms         // expiries of messages that time alone can expire; see Horizon
-	pending  alarms         // locks outside of sessions, and schedules
+	expiring alarms         // of messages whose next change is their expiry; see Horizon
+	pending  alarms         // of messages that are locked outside of sessions, or scheduled
 	count    [classes]int64
 	bytes    int64 // as clients see them
 	charged  int64 // as they count against the quota; see memory_account.go
