@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// Rights is a set of bits: what an access rule allows.
+// Rights is a bit set of the operations that an access rule allows.
 type Rights uint8
 
 // The rights of Service Bus.
@@ -86,15 +86,14 @@ func accessIndex(rules []AccessRule, name string) int {
 	return slices.IndexFunc(rules, func(r AccessRule) bool { return strings.EqualFold(r.Name, name) })
 }
 
-// updating returns r as the update of was: it keeps was's name and creation time, and was's keys
-// where r has none.
+// updating returns r with the name and creation time of was, and with its keys where r has none.
 func (r AccessRule) updating(was AccessRule) AccessRule {
 	r.Name, r.CreatedAt = was.Name, was.CreatedAt
 	r.PrimaryKey, r.SecondaryKey = cmp.Or(r.PrimaryKey, was.PrimaryKey), cmp.Or(r.SecondaryKey, was.SecondaryKey)
 	return r
 }
 
-// withKey returns r with another key.
+// withKey returns r with one of its keys replaced, updated at now.
 func (r AccessRule) withKey(now Instant, which KeyKind, key string) AccessRule {
 	if which == PrimaryKey {
 		r.PrimaryKey = key
@@ -113,8 +112,7 @@ const (
 )
 
 // checkAccess requires valid rules with distinct names, at most l.AccessRules of them, and
-// none for a subscription, to which its topic's rules apply. Unchanged rules are accepted as
-// they are.
+// none for a subscription, to which its topic's rules apply. Rules equal to was are not checked.
 func (l Limits) checkAccess(kind EntityKind, was, rules []AccessRule) error {
 	if slices.Equal(was, rules) {
 		return nil
@@ -159,7 +157,7 @@ func accessError(name, format string, args ...any) error {
 }
 
 // AuthorizationRules is the name of a description's access rules in errors and protocols. It
-// is no Property, because it has no text form.
+// is not a Property, because it has no text form.
 const AuthorizationRules = "AuthorizationRules"
 
 // SetEntityAccessRule is SetAccessRule for the rules in the description of a queue or topic.
@@ -240,7 +238,7 @@ func (k KeyKind) String() string { return [...]string{"primary", "secondary"}[k]
 // changed.
 func (ns *Namespace) AccessRules() []AccessRule { return ns.access }
 
-// EntityAccessRules returns the rules that decide about an entity before the namespace's do: those in
+// EntityAccessRules returns the rules of an entity, which apply before the namespace's: those in
 // its own description or, for a subscription, its topic's. It also reports whether the entity
 // exists. The result must not be changed.
 func (ns *Namespace) EntityAccessRules(p Path) (rules []AccessRule, there bool) {
@@ -291,7 +289,7 @@ func (ns *Namespace) RegenerateAccessKey(now Instant, name string, which KeyKind
 	return r, nil
 }
 
-// RemoveAccessRule removes a rule from the namespace, which cannot be RootAccessRule.
+// RemoveAccessRule removes a rule from the namespace. RootAccessRule cannot be removed.
 func (ns *Namespace) RemoveAccessRule(now Instant, name, actor string) error {
 	r, ok := FindAccessRule(ns.access, name)
 	switch {
@@ -324,7 +322,7 @@ func compareAccess(a, b AccessRule) int {
 }
 
 // setAccess is the only place where the namespace's rules change. A change without an actor,
-// such as the root rule of a new namespace, is no event.
+// such as the root rule of a new namespace, records no event.
 func (ns *Namespace) setAccess(now Instant, rules []AccessRule, what AccessAction, actor string) {
 	before := ns.access
 	ns.changes.addUndo(undo{kind: undoOther, other: func() { ns.access = before }})

@@ -16,8 +16,8 @@ func (a alarm) compare(b alarm) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
 }
 
-// alarms are sorted by time, then number, and may contain the same alarm more than once. The
-// zero value is empty.
+// alarms is a list of alarms sorted by time, then number. It may contain the same alarm more than
+// once. The zero value is empty.
 //
 // INVARIANT: no chunk is empty or longer than chunkSize, the chunks one after
 // the other are sorted, last[i] is the last of chunks[i], and n counts them all.
@@ -105,7 +105,7 @@ func (s *alarms) insert(a alarm) {
 	s.last[i] = s.chunks[i][len(c)]
 }
 
-// remove removes one alarm equal to this and reports whether there was one.
+// remove removes one alarm with this time and number, and reports whether there was one.
 func (s *alarms) remove(at Instant, seq Seq) bool {
 	a := alarm{at, seq}
 	i := s.chunk(a)
@@ -150,8 +150,8 @@ func (s *alarms) cut(i int) {
 	s.last = shrinkSlice(slices.Delete(s.last, i, i+1))
 }
 
-// countBefore returns how many alarms are earlier than at, from the lengths of whole chunks
-// and a search in one.
+// countBefore returns how many alarms are earlier than at. It adds the lengths of whole chunks
+// and searches only one chunk.
 func (s *alarms) countBefore(at Instant) int {
 	i, n := s.before(at)
 	if i > len(s.chunks)/2 {
@@ -167,7 +167,7 @@ func (s *alarms) countBefore(at Instant) int {
 	return n
 }
 
-// chunk returns the index of the first chunk that ends with a or later, len(s.chunks) if none
+// chunk returns the index of the first chunk that ends with a or later, or len(s.chunks) if none
 // does.
 func (s *alarms) chunk(a alarm) int {
 	i, _ := slices.BinarySearchFunc(s.last, a, alarm.compare)
@@ -186,8 +186,8 @@ func (s *alarms) before(at Instant) (i, j int) {
 	return i, j
 }
 
-// from returns the position of the first alarm from a on; behind the last chunk if there is
-// none.
+// from returns the position of the first alarm that is not before a, or the position behind the
+// last chunk if there is none.
 func (s *alarms) from(a alarm) (i, j int) {
 	if i = s.chunk(a); i == len(s.chunks) {
 		return i, 0

@@ -15,15 +15,15 @@ func (ns *Namespace) audit(e *Event) *Event {
 }
 
 // Audit adds an audit event for an operator's action that does not change the namespace's
-// content: for EventNamespaceCreated and EventNamespaceRemoved, about is the other namespace;
-// for others, what their kind documents for Reason.
+// content. For EventNamespaceCreated and EventNamespaceRemoved, about is the name of the other
+// namespace; for other kinds, it is the Reason that the kind documents.
 func (ns *Namespace) Audit(now Instant, kind EventKind, about, actor string) {
 	ns.events = append(ns.events, Event{Kind: kind, At: now, Actor: actor, Reason: shorten.To(about, 256)})
 	ns.audit(&ns.events[len(ns.events)-1])
 }
 
-// AuditDisconnect adds an audit event: an operator closed a client's connection, which the
-// engine knows nothing else about.
+// AuditDisconnect adds an audit event for a client's connection that an operator closed. The
+// engine itself does not know about connections.
 func (ns *Namespace) AuditDisconnect(now Instant, client, actor string) {
 	ns.events = append(ns.events, Event{Kind: EventDisconnected, At: now, Actor: actor, Reason: client})
 	ns.audit(&ns.events[len(ns.events)-1])
@@ -40,11 +40,11 @@ func (ns *Namespace) AuditSettings(now Instant, what SettingAction, actor string
 // other packages, as recorded in an EventSettingsChanged.
 type SettingAction struct {
 	Kind SettingActionKind // empty if nothing was done
-	Name string            // the name it was done to
+	Name string            // of the view, template, alert rule or job; the old name for Renamed…
 	To   string            // for Renamed…: the new name; for StartedJob: the job that it undoes, if any
 }
 
-// A SettingActionKind is the kind of change, in the words of the event.
+// A SettingActionKind is the kind of a SettingAction, as worded in the event's reason.
 type SettingActionKind string
 
 // The changes of settings.
@@ -94,8 +94,8 @@ func (d SettingAction) String() string {
 	return s
 }
 
-// ParseSettingAction parses the reason of an event. ok is false if the reason is something
-// else, and if it is unclear where the first of two names ends.
+// ParseSettingAction parses the reason of an event. ok is false if the reason is not that of a
+// SettingAction, or if it is ambiguous where the first of two names ends.
 func ParseSettingAction(reason string) (d SettingAction, ok bool) {
 	for _, did := range SettingActionKinds() {
 		names, is := strings.CutPrefix(reason, string(did)+" ")
@@ -119,7 +119,7 @@ type AccessAction struct {
 	Rule string // its name, followed by its rights if it was created or updated
 }
 
-// An AccessActionKind is the kind of change, in the words of the event.
+// An AccessActionKind is the kind of an AccessAction, as worded in the event's reason.
 type AccessActionKind string
 
 // The changes of access rules.
@@ -139,7 +139,8 @@ func AccessActionKinds() []AccessActionKind {
 // String returns the reason of the event. ParseAccessAction parses it.
 func (d AccessAction) String() string { return string(d.Kind) + " " + d.Rule }
 
-// ParseAccessAction parses the reason of an event. ok is false if it is something else.
+// ParseAccessAction parses the reason of an event. ok is false if the reason is not that of an
+// AccessAction.
 func ParseAccessAction(reason string) (d AccessAction, ok bool) {
 	for _, did := range AccessActionKinds() {
 		if rule, is := strings.CutPrefix(reason, string(did)+" "); is {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ForwardsText is the error text for attaching a receiver where messages are forwarded from
-// (FWD-5, DLQ-13).
+// ForwardsText is the error text for attaching a receiver to a subqueue whose messages are
+// forwarded (FWD-5, DLQ-13).
 const ForwardsText = "Cannot create a message receiver on an entity with auto-forwarding enabled."
 
 // destination returns the path that h's messages are forwarded to, or "" if there is none
@@ -48,8 +48,8 @@ func (h *subqueue) nextForward() (at Instant) {
 	return at
 }
 
-// forwardDue forwards what is due, oldest first (FWD-11), and returns how many changes that
-// took, about limit at most.
+// forwardDue forwards the messages of h that are due, oldest first (FWD-11). It makes about limit
+// changes at most, and returns how many it made.
 func (ns *Namespace) forwardDue(now Instant, h *subqueue, limit int) (done int) {
 	for done < limit {
 		switch at := h.nextForward(); {
@@ -67,9 +67,9 @@ func (ns *Namespace) forwardDue(now Instant, h *subqueue, limit int) (done int) 
 	return done
 }
 
-// forwardFirst moves the first message of h one hop, or decides what becomes of it instead. It is
-// one step: it is refused before anything changes (FWD-3). It returns the number of
-// changes.
+// forwardFirst moves the first message of h one hop. A refusal is found before anything changes
+// (FWD-3); the message is then dead-lettered, passed over, or tried again later. It returns the
+// number of changes.
 func (ns *Namespace) forwardFirst(now Instant, h *subqueue) (done int) {
 	m := h.order.first()
 	if !ns.applyVerdict(now, h, m) {
@@ -107,7 +107,7 @@ type pendingForward struct {
 	h    *subqueue // where the message is
 	m    *message
 	to   *entity // nil if it does not exist
-	next Message // the message as it leaves h; hop sets the values at its destination
+	next Message // the message as it leaves h; forwardMessage sets the values at its destination
 	id   Digest
 	plan *Plan // the results of the destination topic's rules
 }
@@ -120,7 +120,7 @@ func (ns *Namespace) prepareForward(now Instant, h *subqueue, m *message) pendin
 		d.id = m.digest()
 	}
 	if d.to != nil && d.to.ruleIndex.set != nil {
-		if c, err := m.packed().Content(); err == nil { // only Pack writes them
+		if c, err := m.packed().Content(); err == nil { // always nil: Pack wrote the content
 			c.Properties = d.next.Properties(c)
 			d.plan = d.to.ruleIndex.set.Plan(c)
 		}
@@ -128,8 +128,8 @@ func (ns *Namespace) prepareForward(now Instant, h *subqueue, m *message) pendin
 	return d
 }
 
-// forwardMessage moves a message to its destination, as if it were sent there (FWD-9). For the source
-// this is no use (IDLE-12). It counts as no change if the message is to be stored anyway, so
+// forwardMessage moves a message to its destination, as if it were sent there (FWD-9). This is not
+// a use of the source (IDLE-12). It counts as no change if the message is to be stored anyway, so
 // that a message just sent usually reaches its destination before its sender gets an answer.
 func (ns *Namespace) forwardMessage(now Instant, d pendingForward) (done int) {
 	if !d.m.hasFlag(flagDirty) {
@@ -192,15 +192,15 @@ func (ns *Namespace) maxHops() int64 { return min(ns.limits.ForwardHops, math.Ma
 
 func (ns *Namespace) hopsExhausted(m Message) bool { return int64(m.Hops) >= ns.maxHops() }
 
-// A forwardRefusal is why a message is not forwarded, with the reason for its dead letter.
+// A forwardRefusal is the reason why a message is not forwarded, as the Extra of a dead letter.
 type forwardRefusal struct {
 	Extra
 	temporary   bool // the destination may accept the same message later
 	lacksMemory bool // the destination accepts it as soon as there is memory
 }
 
-// forwardRefused returns why a message's destination does not accept it, nil if it does; nothing
-// changes (FWD-3, FWD-6, FWD-7).
+// forwardRefused returns why a message's destination does not accept it, or nil if it does. It
+// changes nothing (FWD-3, FWD-6, FWD-7).
 func (ns *Namespace) forwardRefused(now Instant, d pendingForward) *forwardRefusal {
 	h, m, to := d.h, d.m, d.to
 	if ns.hopsExhausted(m.Message) {
@@ -253,22 +253,22 @@ const forwardRetryDelay = time.Second
 // outgoing is the state of forwarding from a subqueue. It is kept whether the subqueue
 // forwards or not.
 //
-// INVARIANT: held contains the ready messages that stay, and otherwise only ready dead
-// letters that were passed over, which are counted. The subqueue's order has no ready bit for
-// these, so that messages to be forwarded are found without visiting them.
+// INVARIANT: held contains the ready messages that are never forwarded and the ready dead letters
+// that were passed over; rejected counts the latter. The subqueue's order has no ready bit for
+// messages in held, so that messages to be forwarded are found without visiting them.
 type outgoing struct {
 	held        order      // all of them ready
-	rejected    int        // of held, those that the destination rejects as they are (FWD-8)
-	destination forwardKey // the destination's when they were passed over
-	recheckAt   Instant    // when to check whether it has changed; zero or past for at once
-	retryFrom   Seq        // the next of held that may be tried again; zero if none
-	retryAt     Instant    // when to retry what the destination did not accept (FWD-8); zero or past for at once
+	rejected    int        // how many messages in held were passed over, because the destination rejects them (FWD-8)
+	destination forwardKey // the key of the destination that rejected them
+	recheckAt   Instant    // when to check whether the destination has changed; zero or past means at once
+	retryFrom   Seq        // the number in held from which to try messages again; zero if none
+	retryAt     Instant    // when to retry a message that the destination refused for now (FWD-8); zero or past means at once
 
-	lacksMemory bool // parked is due to lack of memory, as of the last try
+	lacksMemory bool // the last try failed for lack of memory
 }
 
-// A forwardKey is what decides whether a destination ever accepts a message. Destinations with
-// equal tastes reject the same messages.
+// A forwardKey holds the properties of a destination that decide whether it ever accepts a
+// message: destinations with equal keys reject the same messages.
 type forwardKey struct {
 	destination SubqueueID // zero if the destination does not exist
 	sessions    bool
@@ -315,7 +315,7 @@ func (h *subqueue) classify(m *message) {
 // ready returns how many messages a receiver could get.
 func (h *subqueue) ready() int { return h.order.ready() + h.forwarding.held.len() }
 
-// first returns the oldest message that a receiver could get, nil if there is none.
+// first returns the oldest message that a receiver could get, or nil if there is none.
 func (h *subqueue) first() *message {
 	m, held := h.order.first(), h.forwarding.held.first()
 	if m == nil || held != nil && held.Seq < m.Seq {
@@ -348,8 +348,8 @@ func (h *subqueue) firstReadyFrom(seq Seq) (first *message) {
 	return first
 }
 
-// recheckDestination schedules all passed-over messages to be tried again if the destination has changed,
-// or accepts other messages now.
+// recheckDestination schedules all passed-over messages to be tried again if the destination is
+// another one, or accepts other messages now.
 func (ns *Namespace) recheckDestination(now Instant, h *subqueue) {
 	h.forwarding.recheckAt = now.Add(forwardRetryDelay)
 	if ns.forwardKey(ns.entities[h.destination().Fold()]) != h.forwarding.destination {
@@ -378,7 +378,7 @@ func (h *subqueue) retry(limit int) (done int) {
 // forwarded.
 func (ns *Namespace) passOver(now Instant, h *subqueue, m *message, to *entity) {
 	if whose := ns.forwardKey(to); h.forwarding.rejected > 0 && whose != h.forwarding.destination {
-		h.forwarding.retryFrom = 1 // they were passed over because of another destination
+		h.forwarding.retryFrom = 1 // the others were passed over because of another destination
 	} else if h.forwarding.rejected == 0 {
 		h.forwarding.recheckAt = now.Add(forwardRetryDelay)
 	}

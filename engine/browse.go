@@ -11,7 +11,7 @@ type Row struct {
 	Message             Message
 	Content             Packed
 	Path                Path    // the message's subqueue
-	Expires             Instant // computed, the entity's default included (TTL-15); zero if never
+	Expires             Instant // computed from the message and its entity's default (TTL-15); zero if never
 	DeadLettersOnExpiry bool    // on expiry it moves to the dead-letter subqueue, otherwise it is lost
 	MaxDeliveries       int32   // the number of failed deliveries that dead-letters it; zero in a dead-letter subqueue
 	Lock                Lock    // zero if the message is not locked or no details are recorded
@@ -28,11 +28,10 @@ func (ns *Namespace) row(h *subqueue, m *message) Row {
 	return r
 }
 
-// Class is the list that a message is in. Locked messages are in ClassLocked, whatever their
-// state.
+// A Class groups messages by state. Locked messages are in ClassLocked, whatever their state.
 type Class uint8
 
-// The classes; ClassAll is every message.
+// The classes. ClassAll contains every message.
 const (
 	ClassAll Class = iota
 	ClassActive
@@ -41,7 +40,7 @@ const (
 	ClassScheduled
 )
 
-// A Browse asks for messages by number, ascending.
+// A Browse is a request for messages in ascending order of their numbers.
 type Browse struct {
 	Path    Path
 	Session *string // only messages of this session; nil for all
@@ -51,8 +50,8 @@ type Browse struct {
 	Buffer  []Row // a buffer for the result, which is overwritten; nil allocates one
 }
 
-// Browse lists messages without any effect (DEC-6), and reads no others. For clients, use
-// Peek.
+// Browse lists messages without any effect (DEC-6). It visits only messages that it lists. For
+// clients, use Peek.
 func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 	h, err := ns.subqueue(b.Path)
 	if err == nil && b.Session != nil {
@@ -142,17 +141,17 @@ func (ns *Namespace) Message(k Key) (Row, error) {
 // Counts are exact numbers of messages (CNT-3, DEC-7).
 type Counts struct {
 	Active, Locked, Deferred, Scheduled int64
-	DeadLetter                          int64 // whatever their state there
-	DeadLocked                          int64 // of these, locked
-	Transfer                            int64 // of the active ones, waiting to be forwarded (FWD-14)
-	TransferDeadLetter                  int64 // in the transfer dead-letter subqueue, whatever their state there
+	DeadLetter                          int64 // in the dead-letter subqueue, in any state
+	DeadLocked                          int64 // the locked ones in DeadLetter
+	Transfer                            int64 // the ones in Active that wait to be forwarded (FWD-14)
+	TransferDeadLetter                  int64 // in the transfer dead-letter subqueue, in any state
 }
 
 // ActiveMessageCount returns Service Bus' number of that name: it includes locked and
 // deferred messages (DEF-13), but not those waiting to be forwarded.
 func (c Counts) ActiveMessageCount() int64 { return c.Active - c.Transfer + c.Locked + c.Deferred }
 
-// MessageCount returns the sum for the entity (RT-4).
+// MessageCount returns the number of all messages of the entity, dead letters included (RT-4).
 func (c Counts) MessageCount() int64 {
 	return c.ActiveMessageCount() + c.Transfer + c.Scheduled + c.DeadLetter + c.TransferDeadLetter
 }
@@ -170,7 +169,7 @@ type EntityState struct {
 	NextExpiry    Instant // zero if nothing expires
 	Receivers     int     // attached
 	KeptAlive     bool    // see Activity.KeptAlive
-	DeletesAt     Instant // when it deletes itself if it stays unused; zero if never, or while held
+	DeletesAt     Instant // when it deletes itself if it stays unused; zero if never, or while KeptAlive
 	Subscriptions int
 	Filters       FilterCounts // of a topic: the sum over its subscriptions
 	Duplicates    uint64       // messages dropped as duplicates
@@ -187,7 +186,7 @@ type FilterCounts struct{ SQL, Correlation int }
 // SessionCounts counts the sessions of an entity that requires them.
 type SessionCounts struct {
 	Known     int // with messages, a lock or state
-	Available int // that a receiver asking for the next session can get
+	Available int // sessions that a receiver asking for the next one can get
 	Locked    int
 	WithState int
 }
@@ -220,9 +219,8 @@ func (ns *Namespace) States(kind EntityKind) []EntityState {
 	return all
 }
 
-// EntityPage returns up to top of the entities of a kind, sorted by path, after skipping skip. It
-// only counts the others. Subscriptions are those of one topic, which must exist; for other
-// kinds topic is empty.
+// EntityPage returns up to top entities of a kind, sorted by path, after skipping skip of them.
+// Subscriptions are those of one topic, which must exist; for other kinds topic is empty.
 func (ns *Namespace) EntityPage(kind EntityKind, topic Path, skip, top int) ([]EntityState, error) {
 	all := ns.sorted
 	if kind == Subscription {
@@ -319,11 +317,11 @@ func (ns *Namespace) Totals() (c Counts, entities int) {
 	return c, len(ns.entities)
 }
 
-// A HorizonSpan of the horizon counts messages by what happens when they expire.
+// A HorizonSpan counts the messages that expire in a span of time, by what happens to them then.
 type HorizonSpan struct{ DeadLettered, Lost int64 }
 
-// Horizon counts the messages whose next change is their expiry, between one edge and the
-// next; the last span has no end. Edges ascend. An empty path means the whole namespace.
+// Horizon counts the messages whose next change is their expiry, in the spans before, between and
+// after the edges, which ascend. An empty path means the whole namespace.
 func (ns *Namespace) Horizon(p Path, edges []Instant) []HorizonSpan {
 	spans := make([]HorizonSpan, len(edges)+1)
 	count := func(h *subqueue) {
@@ -416,8 +414,9 @@ func (s *cursorHeap) Pop() any {
 	return nil
 }
 
-// Deferred lists deferred messages over all entities, by path and number: from number from at
-// subqueue at on, which need not exist any more; from the first one if at is empty.
+// Deferred lists up to limit deferred messages of all entities, by path and number. It starts in
+// subqueue at, which need not exist any more, with number from, or with the first message of all
+// if at is empty.
 func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 	var rows []Row
 	for _, e := range ns.sorted() {
@@ -425,7 +424,7 @@ func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 		if at != "" && before < 0 {
 			continue
 		}
-		here := at != "" && before == 0 // until the subqueue at is passed
+		here := at != "" && before == 0 // at is a subqueue of e and has not been reached
 		for _, h := range e.subqueues() {
 			first := Seq(1)
 			switch {

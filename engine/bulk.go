@@ -19,20 +19,20 @@ const (
 	OperationPurge                               // as a Purge does (OPS-7): one event for all the messages of a subqueue
 )
 
-// An Operation is an operation on one message.
+// An Operation is a bulk operation on one of its messages.
 type Operation struct {
 	Target
 	Kind          OperationKind
 	To            Path          // of a move or copy; see Move.To
 	DropDuplicate bool          // of a move or copy, as in Move
-	Reason        string        // of dead letters
-	Description   string        // of dead letters
+	Reason        string        // of OperationDeadLetter
+	Description   string        // of OperationDeadLetter
 	ExtendBy      time.Duration // by how much to extend; zero to use Until
 	Until         Instant       // when the message is to expire or be enqueued; zero, of an extension, removes its own expiry
 }
 
-// A Target identifies a message where a caller saw it. A message that has since moved or got
-// another number does not match.
+// A Target identifies a message in the subqueue where a caller saw it. A message that has since
+// moved or got another number does not match.
 type Target struct {
 	Key  Key
 	Path Path
@@ -42,16 +42,16 @@ type Target struct {
 // An OperationResult is the result of an operation on one target.
 type OperationResult struct {
 	Err    error  // nil if it succeeded
-	Before Row    // the message before it
+	Before Row    // the message before the operation
 	After  Target // where the message or its copy is now; zero if it is nowhere, in several places, or was dropped as a duplicate
 
 	Until   Instant // of an extension or reschedule: the new time
 	Dropped bool    // of a move or copy: dropped as a duplicate
 }
 
-// ApplyOperations does an operation on each of several messages (OPS-1 … OPS-8), independently: a
-// failure is the error of that message alone. The error is ErrMessageNotFound if the message
-// is not where it was seen.
+// ApplyOperations applies each operation to its message (OPS-1 … OPS-8), independently of the
+// others: a failure concerns that message alone. Its error is ErrMessageNotFound if the message
+// is no longer where the caller saw it.
 func (ns *Namespace) ApplyOperations(now Instant, operations []Operation, actor string) []OperationResult {
 	out := make([]OperationResult, len(operations))
 	var from []*subqueue // the subqueues that messages were purged from
@@ -115,7 +115,7 @@ func (ns *Namespace) applyOperation(now Instant, d Operation, actor string) (out
 	case OperationExtend:
 		until := d.Until
 		if d.ExtendBy != 0 {
-			until = max(now, out.Before.Expires).Add(d.ExtendBy) // from now if the message never expires, whose Expires is zero
+			until = max(now, out.Before.Expires).Add(d.ExtendBy) // counted from now if the message never expires: Expires is zero then
 		}
 		if out.Err = ns.setExpiry(now, t.Key, until, actor); out.Err == nil {
 			out.After, out.Until = ns.targetOf(t.Key), until
@@ -134,7 +134,7 @@ func (ns *Namespace) applyOperation(now Instant, d Operation, actor string) (out
 	return out
 }
 
-// targetOf returns where a message is; the zero Target if it does not exist.
+// targetOf returns where a message is, or the zero Target if it does not exist.
 func (ns *Namespace) targetOf(k Key) Target {
 	m, h, err := ns.byKey(k)
 	if err != nil {
@@ -143,8 +143,8 @@ func (ns *Namespace) targetOf(k Key) Target {
 	return Target{Key: k, Path: h.path, Seq: m.Seq}
 }
 
-// copyAt returns the target of the copy with number seq at its destination, or zero if it is not
-// there, as at a topic.
+// copyAt returns the target of the copy with number seq at its destination, or the zero Target if
+// the destination does not have it, such as a topic, which passes it on to its subscriptions.
 func (ns *Namespace) copyAt(to Path, from Row, seq Seq) Target {
 	if to == "" {
 		to = from.Path.Entity()

@@ -2,15 +2,15 @@ package engine
 
 import "slices"
 
-// changes records what the store does not have yet, and how to undo it.
+// changes records the changes that the store does not have yet, and how to undo them.
 //
 // Dirty records are found by identity and read from the state when a batch is made: a message
 // that was sent, locked and completed meanwhile never reaches the store. The undo log is
-// separate, because a step that was answered stays, dirty or not.
+// separate, because a step whose caller was answered is never undone, even while it is dirty.
 type changes struct {
 	log    []undo    // since the last Seal
 	sealed savepoint // the position in the log and in the effects at that time
-	hard   bool      // something here must be durable before it is answered
+	hard   bool      // a change must be durable before its caller is answered
 
 	messages    []*message // with dirty set; may include messages that were dropped or undone
 	dropped     map[Key]struct{}
@@ -62,7 +62,7 @@ type undo struct {
 	lock   Lock // on m
 	seen   rememberedID
 	rank   sessionRank
-	other  func() // for rare changes: transactions, settings; and, with h where they concern one entity alone, sessions, entities and rules
+	other  func() // undoes a rare change; of undoOther, h is set if the change concerns one entity alone
 }
 
 func newChanges() changes {
@@ -124,8 +124,8 @@ func (ns *Namespace) Pending() (hard, soft bool) {
 }
 
 // Flush returns the effects since the last Flush. The batch holds the present state of
-// everything dirty; it is nil if commit is false. Call Seal when it is durable or when
-// nothing had to be, Rollback when the store refused it.
+// everything dirty; it is nil if commit is false. Call Seal when the batch is durable or need not
+// be, and Rollback when the store refused it.
 func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive // the caller decides whether to commit now
 	ns.changes.leftLocks = false
 	fx := ns.takeEffects()
@@ -146,8 +146,8 @@ func (ns *Namespace) FlushHard(now Instant) Effects {
 	return fx
 }
 
-// likelyEvents is the largest number of events for which happened makes room in advance, when
-// as many happened the last time.
+// likelyEvents is the largest number of events for which takeEffects makes room in advance, if
+// there were as many since its previous call.
 const likelyEvents = 1024
 
 // takeEffects returns the effects since its last call.
@@ -164,8 +164,8 @@ func (ns *Namespace) takeEffects() Effects {
 	return fx
 }
 
-// ReuseEvents takes back Effects.Events, to be overwritten by later events. No reader may use
-// them any more.
+// ReuseEvents takes back the slice Effects.Events for later events, which overwrite it. No reader
+// may use it any more.
 func (ns *Namespace) ReuseEvents(events []Event) {
 	clear(events) // the records that they refer to may be large
 	if n := cap(events); n > cap(ns.eventBuffer) && n <= 2*likelyEvents {
@@ -317,7 +317,7 @@ func (c *changes) clean(ns *Namespace) {
 	c.hard, c.access = false, false
 }
 
-// ReleaseBody releases a pin, when the body of a delivery was read or given up.
+// ReleaseBody releases a pin. Call it when the body of a delivery was read, or will not be.
 func (ns *Namespace) ReleaseBody(p BodyPin) {
 	if p.content.pins--; p.content.pins == 0 && p.content.unreferenced {
 		ns.changes.collectable = append(ns.changes.collectable, p.content)

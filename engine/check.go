@@ -309,8 +309,8 @@ func (s *alarms) verify(want []alarm) error {
 	return nil
 }
 
-// INVARIANT: a subqueue with something due is in turn, or in the heap at the time of its next
-// alarm; an entity's idle alarm is never late.
+// INVARIANT: a subqueue with something due is in the rotation, or in the heap at the time of its
+// next alarm; an entity's idle alarm is never late.
 func (ns *Namespace) checkDue() error {
 	for i, h := range ns.due {
 		if h.heapIndex != i || ns.subqueues[h.id] != h || h.dueAt <= 0 || i > 0 && ns.due[(i-1)/2].dueAt > h.dueAt {

@@ -44,8 +44,8 @@ func (ns *Namespace) checkLinks() error {
 	return nil
 }
 
-// checkLines compares the lines of h, and of the selectors there, with what its links belong
-// to.
+// checkLines checks that the lines of h, and of the selectors there, contain the links that belong
+// in them.
 func (ns *Namespace) checkLines(h *subqueue) error {
 	there, err := ns.checkLinesOf(h, &h.links, nil)
 	if err != nil {

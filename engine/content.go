@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Content is what the sender wrote, except the body. It is immutable; there is one for each
-// submission, shared by every copy of a fan-out (MSG-2).
+// Content is a message as the sender wrote it, except for the body. It is immutable; there is one
+// for each submission, shared by every copy of a fan-out (MSG-2).
 type Content struct {
 	MessageID        string
 	SessionID        string
@@ -30,14 +30,14 @@ type Content struct {
 	BodyKind         BodyKind
 	BodySize         int64  // bytes of the body
 	Preview          string // the beginning of a text body, for lists; see Preview
-	Wire             string // what only AMQP clients set and read, in the encoding of web/amqp/codec; opaque here, and empty for most messages
+	Wire             string // the fields that only AMQP clients set and read, in the encoding of web/amqp/codec; opaque here, and empty for most messages
 }
 
 // HasSessionID reports whether c belongs to a session, which may be the one with the empty id
 // (SES-1).
 func (c Content) HasSessionID() bool { return c.SessionID != "" || c.EmptySessionID }
 
-// BodyKind is the AMQP form of a body, kept as it was received (§2.1).
+// BodyKind is the AMQP form of a body, which is stored as it was received (§2.1).
 type BodyKind uint8
 
 // The kinds of bodies.
@@ -47,15 +47,15 @@ const (
 	SequenceBody                 // encoded AMQP sequences
 )
 
-// SetPreview sets c's preview from its body, or from its beginning. Bodies of other kinds
-// than DataBody are AMQP encodings, and get none.
+// SetPreview sets c's preview from its body, or from the beginning of its body. Bodies of other
+// kinds than DataBody are AMQP encodings, and get no preview.
 func (c *Content) SetPreview(body []byte) {
 	if c.Preview == "" && c.BodyKind == DataBody {
 		c.Preview = Preview(body)
 	}
 }
 
-// previewBytes is the most bytes of a body that are kept in memory for lists.
+// previewBytes is the maximum number of bytes of a body that are kept in memory for lists.
 const previewBytes = 160
 
 // Preview returns the beginning of a body for lists: valid text without control characters,
@@ -87,7 +87,8 @@ func Preview(body []byte) string {
 // Packed is a Content in its stored form, which is also its form in memory: only fields that
 // are set take room. It is never changed. The encoding is a sequence of fields, each a tag, a
 // length and bytes; a reader skips tags it does not know, so fields can be added without a
-// new format. A SessionId without bytes is the empty one, which differs from none.
+// new format. A SessionId field without bytes is the empty SessionId; without the field there is
+// none.
 type Packed string
 
 const (
@@ -254,8 +255,8 @@ func (p Packed) Subject() string { return p.text(tagSubject) }
 // BodySize returns one field without decoding the rest, or zero if it is missing.
 func (p Packed) BodySize() int64 { return p.number(tagBodySize) }
 
-// Size returns what a message counts in quotas: header and body, without the preview that the
-// broker adds for lists (RT-3).
+// Size returns how many bytes a message counts in quotas: header and body, without the preview
+// that the broker adds for lists (RT-3).
 func (p Packed) Size() int64 {
 	n := int64(len(p)) + p.BodySize()
 	if shown := len(p.text(tagPreview)); shown > 0 {
@@ -264,7 +265,7 @@ func (p Packed) Size() int64 {
 	return n
 }
 
-// Truncate returns p without the fields that would make it longer than most bytes.
+// Truncate leaves out fields of p so that the result is no longer than the given number of bytes.
 func (p Packed) Truncate(most int) Packed {
 	if len(p) <= most {
 		return p

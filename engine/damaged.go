@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A damaged message is not in the store as it was written. It is in no queue: it is neither
-// delivered nor counted, does not expire and is not purged. It is listed until an operator
-// sets it aside.
+// A damaged message is one whose record, content or body in the store is not as it was written.
+// It is in no queue: it is neither delivered nor counted, does not expire and is not purged. It
+// is listed until an operator sets it aside.
 
 // restoreDamaged adds a message that Load found damaged.
 func (ns *Namespace) restoreDamaged(d Damaged) {

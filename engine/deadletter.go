@@ -45,7 +45,8 @@ func mergeProperties(old, over value.Properties) value.Properties {
 }
 
 // addTransferSubqueue creates e's transfer dead-letter subqueue (DLQ-3).
-// Messages there neither expire nor exceed their deliveries, as in the dead-letter subqueue.
+// As in the dead-letter subqueue, messages there do not expire, and MaxDeliveryCount does not
+// apply.
 func (ns *Namespace) addTransferSubqueue(e *entity) {
 	e.transfer = ns.newSubqueue(e.TransferID, e.Path.Transfer(), e, true)
 	e.transfer.terms = Terms{DeadLetterQueue: true}
@@ -54,7 +55,7 @@ func (ns *Namespace) addTransferSubqueue(e *entity) {
 // SendVia is Send to one entity via another, which must accept sends of messages of that size
 // as well (FWD-14). The sender gets the destination's errors, with one exception: messages to
 // a disabled destination are accepted, and go to the transfer dead-letter subqueue of the
-// entity that they were sent via. The returned numbers are then the ones there.
+// entity that they were sent via. The returned numbers are then those of the dead letters.
 func (ns *Namespace) SendVia(now Instant, via, to Path, batch []Submission, actor string) ([]Seq, error) {
 	v, err := ns.admitVia(now, via, to, batch)
 	if err != nil {
@@ -68,19 +69,21 @@ func (ns *Namespace) SendVia(now Instant, via, to Path, batch []Submission, acto
 	return ns.acceptAll(now, v.to, batch, actor), nil
 }
 
-// sendRoute is a route of a send.
+// A sendRoute is the destination of a send, and the entity that it goes via.
 type sendRoute struct {
 	by, to   *entity
 	disabled bool // to is disabled
 }
 
-// admitVia checks whether everything may be sent on that route, before anything changes. The
-// destination decides what the messages must be like, even if it is disabled; the entity they
-// are sent via checks only their size, and room for them if they strand. If it requires
-// sessions, this does not matter: its transfer dead-letter subqueue has none (DLQ-7).
+// admitVia checks whether the whole batch may be sent on that route, before anything changes. The
+// messages must be as the destination requires, even if it is disabled. The entity they are sent
+// via checks only their size and, if the destination is disabled, that there is room for them.
+// Whether that entity requires sessions does not matter: its transfer dead-letter subqueue has
+// none (DLQ-7).
 //
-// Neither entity checks or remembers the MessageIds of messages that strand, because neither
-// has accepted the messages (DUP-1). The destination checks them when they are moved there.
+// Neither entity checks or remembers the MessageIds of messages for a disabled destination,
+// because neither has accepted the messages (DUP-1). The destination checks them when they are
+// moved there.
 func (ns *Namespace) admitVia(now Instant, by, to Path, batch []Submission) (v sendRoute, err error) {
 	if v.by, err = ns.sendableEntity(by); err != nil {
 		return v, err
@@ -103,7 +106,7 @@ func (ns *Namespace) admitVia(now Instant, by, to Path, batch []Submission) (v s
 	return v, err
 }
 
-// deadLetterExtra returns the dead-letter reason of a message that strands.
+// deadLetterExtra returns the Extra of a message that is dead-lettered because v.to is disabled.
 func (v sendRoute) deadLetterExtra(now Instant, actor string) Extra {
 	return Extra{
 		DeadLettered: true, DeadAt: now, By: actor, To: string(v.to.Path),
@@ -111,7 +114,7 @@ func (v sendRoute) deadLetterExtra(now Instant, actor string) Extra {
 	}
 }
 
-// spaceFor returns what stranded messages take in v.by.
+// spaceFor returns the space that the messages take in v.by as transfer dead letters.
 func (v sendRoute) spaceFor(t sizer, now Instant, batch []Submission) (n requiredSpace) {
 	why := v.deadLetterExtra(now, "")
 	for _, s := range batch {
@@ -121,7 +124,7 @@ func (v sendRoute) spaceFor(t sizer, now Instant, batch []Submission) (n require
 	return n
 }
 
-// deadLetterTransfers accepts messages for a disabled destination.
+// deadLetterTransfers accepts messages for a disabled destination, as transfer dead letters.
 func (ns *Namespace) deadLetterTransfers(now Instant, v sendRoute, batch []Submission, actor string) []Seq {
 	seqs := make([]Seq, 0, len(batch))
 	for _, s := range batch {

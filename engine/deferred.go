@@ -1,6 +1,6 @@
 package engine
 
-// takeMessage delivers m to a receiver: under a lock, or removing it.
+// takeMessage delivers m to a receiver: it either locks m or removes it.
 func (ns *Namespace) takeMessage(now Instant, h *subqueue, m *message, mode Mode, client string) Delivery {
 	m.content.pins++
 	ns.changes.addUndo(undo{kind: undoPin, pinned: m.content})
@@ -27,9 +27,10 @@ func (ns *Namespace) takeMessage(now Instant, h *subqueue, m *message, mode Mode
 	return d
 }
 
-// ReceiveDeferred receives deferred messages by number, all or none (DEF-6, DEF-7). An expired one is
-// settled first, and then counts as missing: this is the only change that a failing ReceiveDeferred
-// makes (DEF-9). For a session's messages, use ReceiveDeferredInSession.
+// ReceiveDeferred receives deferred messages by number, all or none (DEF-6, DEF-7). A message that
+// has expired is removed or dead-lettered first, and then counts as missing: this is the only
+// change that a failing ReceiveDeferred makes (DEF-9). For a session's messages, use
+// ReceiveDeferredInSession.
 func (ns *Namespace) ReceiveDeferred(now Instant, p Path, seqs []Seq, mode Mode, client string) ([]Delivery, error) {
 	h, err := ns.receiveFrom(p)
 	if err == nil {
@@ -41,9 +42,9 @@ func (ns *Namespace) ReceiveDeferred(now Instant, p Path, seqs []Seq, mode Mode,
 	return ns.receiveDeferred(now, h, nil, seqs, mode, client)
 }
 
-// ReceiveDeferredInSession is ReceiveDeferred for the link that holds the session: it returns only that session's
-// messages, locked until the session's deadline (DEF-14). If more than Limits.SessionLocks
-// messages would be locked, it returns ErrQuota.
+// ReceiveDeferredInSession is ReceiveDeferred for the link that holds the session: it returns only
+// that session's messages, locked until the session's deadline (DEF-14). If more than
+// Limits.SessionLocks messages would be locked, it returns ErrQuota.
 func (ns *Namespace) ReceiveDeferredInSession(now Instant, id LinkID, seqs []Seq, mode Mode) ([]Delivery, error) {
 	l, s, err := ns.sessionOfLink(now, id)
 	if err != nil {
@@ -80,8 +81,8 @@ func (ns *Namespace) receiveDeferred(now Instant, h *subqueue, s *session, seqs 
 	return out, nil
 }
 
-// expireDeferred settles a deferred message that has expired. This happens only when it is
-// requested.
+// expireDeferred removes or dead-letters m if it is deferred and has expired. It is called only
+// when a receiver requests m.
 func (ns *Namespace) expireDeferred(now Instant, h *subqueue, m *message) {
 	if m.State != Deferred || m.Locked() || !h.terms.ExpiresAt(m.Message).Passed(now) {
 		return

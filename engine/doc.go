@@ -140,7 +140,7 @@
 // INVARIANT: an entity is found by its folded path, its subqueues by their ids, and a
 // subscription through its topic, in path order; queues and topics are counted.
 //
-// INVARIANT: a topic's selector and its rulebook follow from its subscriptions' rules.
+// INVARIANT: a topic's rule index and its rulebook follow from its subscriptions' rules.
 //
 // INVARIANT: a subqueue's terms follow from its entity's description and its topic's.
 //
@@ -155,16 +155,16 @@
 // their lock, and all of them in id order.
 //
 // INVARIANT: a message has one alarm, if its terms call for one, in the set of its kind;
-// after a change of terms, the alarms of messages not yet judged again may be elsewhere.
+// after a change of terms, messages whose alarm was not yet set again may have the old one.
 //
 // INVARIANT: NextSeq is above every number in the entity, its dead-letter subqueues included.
 //
 // INVARIANT: a topic holds only scheduled messages, a dead-letter subqueue only dead letters,
 // and no scheduled message is locked.
 //
-// INVARIANT: dead letters that stay in spite of forwarding are in dead-letter subqueues. The
-// ready ones among them, and those that their destination rejects as they are, are kept apart
-// from other ready messages, and the latter are counted.
+// INVARIANT: dead letters that are never forwarded are in dead-letter subqueues. The ready ones
+// among them, and the ready ones that were passed over because their destination rejects them,
+// are kept apart from other ready messages; those passed over are counted.
 //
 // INVARIANT: every key leads to its message; besides messages in subqueues there are only
 // those of deleted subqueues that have not been freed.
@@ -175,10 +175,10 @@
 // keep it.
 //
 // INVARIANT: an entity remembers MessageIds exactly if it detects duplicates, in ordered
-// generations, none of them empty; those that the store does not have yet wait for it.
+// generations, none of them empty; ids that the store does not have yet are in the next batch.
 //
-// INVARIANT: every transaction has a deadline, and the soonest is first; what transactions
-// send, settle and keep is counted.
+// INVARIANT: every transaction has a deadline, and the soonest is first; the messages that
+// transactions send and settle, and the bytes that they keep, are counted.
 //
 // INVARIANT: a link is at the subqueue it names, in the lines it belongs to; links are
 // counted at the root entity, those with credit or waiting for a session at their entity and
@@ -195,13 +195,13 @@
 // for a session is in line once; and where a link could get a session or a message, the
 // subqueue needs a match and the session is in the line of sessions to serve.
 //
-// INVARIANT: a subqueue with something due or to be forwarded is in turn, or in the heap at
-// the time of its next alarm; an entity's idle alarm is never late.
+// INVARIANT: a subqueue with something due or to be forwarded is in the rotation, or in the heap
+// at the time of its next alarm; an entity's idle alarm is never late.
 //
-// INVARIANT: a message that the store does not have in its present form is dirty and waits
-// for it, a dropped one is named, its content is stored or on the way, and a batch names no
-// identity twice. Package engine/enginetest shows that the store's records, changed by a
-// batch, equal the state here.
+// INVARIANT: a message that the store does not have in its present form is dirty and in the next
+// batch, as is the key of a stored message that was dropped; the content of a message is stored
+// or in the next batch; and a batch names no identity twice. Package engine/enginetest shows that
+// the store's records, changed by a batch, equal the state here.
 //
 // # Not applicable
 //

@@ -26,19 +26,19 @@ func (d Digest) isSet() bool { return d != Digest{} }
 // digest returns the digest of m's present MessageId, which a rule's action may have changed.
 func (m *message) digest() Digest { return DigestOf(m.packed().MessageID()) }
 
-// duplicateHistory are the MessageIds that an entity with duplicate detection has accepted and
+// A duplicateHistory holds the MessageIds that an entity with duplicate detection has accepted and
 // remembers, whatever became of the messages (DUP-9). They are grouped by time of acceptance
 // in maps without pointers, which are dropped as a whole; an id whose window has passed is
 // not found, even while its map is kept.
 //
-// A longer window would bring back ids whose own window has passed: floor prevents that. The
-// store has it as a Seen without digests; a load leaves those ids out.
+// A longer window would bring back ids whose own window has passed: floor prevents that. In the
+// store, floor is a SeenIDs without digests, and loading leaves out the ids that it covers.
 type duplicateHistory struct {
 	generations []*generation // oldest first; none is empty
 	floor       Instant       // ids accepted then or earlier are forgotten
 
-	unsaved []SeenIDs // what the store does not have yet
-	dropped uint64    // the store has yet to drop the Seen up to this number; zero if none
+	unsaved []SeenIDs // records that the store does not have yet
+	dropped uint64    // the store has yet to drop its records up to this number; zero if none
 	dirty   bool      // in changes.seen
 }
 
@@ -46,19 +46,20 @@ type duplicateHistory struct {
 // five while the window does not change.
 type generation struct {
 	from, newest Instant
-	through      uint64            // the highest number of its Seen records
-	ids          map[Digest]uint32 // no Seen of it has a higher number
+	through      uint64            // the highest number of its SeenIDs records
+	ids          map[Digest]uint32 // when each id was accepted, in milliseconds after from
 }
 
-// A rememberedID is what undo needs to know about one accepted id.
+// A rememberedID is an accepted id with the values that undo restores.
 type rememberedID struct {
 	digest   Digest
-	newest   Instant // of its generation, before
-	after    uint32  // its value in the generation before, if again
-	repeated bool
+	newest   Instant // the previous newest of its generation
+	after    uint32  // its previous value in the generation, if repeated
+	repeated bool    // the generation already had the id
 }
 
-// maxDigests is the most digests in one Seen, so that a store can keep it in one record.
+// maxDigests is the maximum number of digests in one SeenIDs, so that a store can keep it in one
+// record.
 const maxDigests = 1 << 15
 
 // isDuplicate reports whether a message with this id would be a duplicate at e (DUP-1, DUP-4).
@@ -89,8 +90,9 @@ func (ns *Namespace) IsDuplicate(now Instant, p Path, messageID string) (bool, e
 	return e.isDuplicate(now, DigestOf(messageID)), nil
 }
 
-// markDuplicates marks the messages of a batch that are duplicates, of ids that e has seen or
-// of one earlier in the batch (DUP-10). It returns an error if e may not remember the others.
+// markDuplicates marks the messages of a batch that are duplicates, of messages that e accepted
+// before or of earlier ones in the batch (DUP-10). It returns an error if e may not remember the
+// ids of the others.
 func (ns *Namespace) markDuplicates(now Instant, e *entity, batch []Submission) error {
 	if e.seen == nil {
 		for i := range batch { // the batch may have been sent to another entity before
@@ -147,8 +149,8 @@ func (e *entity) countRemembered(now Instant) (n int) {
 	return n
 }
 
-// detectDuplicate reports whether a message with this id is a duplicate at e; if not, it remembers the
-// id. Call admitIDs first.
+// detectDuplicate reports whether a message with this id is a duplicate at e; if not, it remembers
+// the id. Call admitIDs first.
 func (ns *Namespace) detectDuplicate(now Instant, e *entity, d Digest) (duplicate bool) {
 	if e.isDuplicate(now, d) {
 		return true
@@ -208,7 +210,7 @@ func (s *duplicateHistory) begin(at Instant) *generation {
 	return g
 }
 
-// undoRemember undoes the last remember.
+// undoRemember undoes the last rememberID.
 func (ns *Namespace) undoRemember(e *entity, u rememberedID) {
 	s := e.seen
 	g := s.generations[len(s.generations)-1]
@@ -237,8 +239,8 @@ func (ns *Namespace) dropDuplicate(now Instant, e *entity, m Message, c *content
 	ns.event(EventDuplicate, now, &message{Message: m, content: c}, e.main, actor, "")
 }
 
-// acceptDuplicate is dropDuplicate for a message that was sent. A scheduled message gets a
-// number of its own that no message has, as if it could be cancelled with it (SCH-12).
+// acceptDuplicate is dropDuplicate for a message that was sent. A scheduled duplicate gets a
+// number, as if it were stored, and no other message gets the same number (SCH-12).
 func (ns *Namespace) acceptDuplicate(now Instant, e *entity, s Submission, actor string) Seq {
 	m := Message{Key: s.Key, Content: s.Key, EnqueuedAt: now}
 	if s.ScheduledFor > now {
@@ -303,7 +305,7 @@ func (ns *Namespace) extendWindow(now Instant, e *entity, c Config) {
 	ns.changes.markSeen(e)
 }
 
-// restoreSeen adds a Seen from the store.
+// restoreSeen adds a SeenIDs from the store.
 func (e *entity) restoreSeen(r SeenIDs) {
 	s := e.seen
 	if s == nil {
@@ -323,7 +325,7 @@ func (e *entity) restoreSeen(r SeenIDs) {
 	g.newest, g.through = max(g.newest, r.At), r.N
 }
 
-// forget drops the ids that a Seen without digests declares forgotten.
+// forget drops the ids that r, a SeenIDs without digests, declares forgotten.
 func (s *duplicateHistory) forget(r SeenIDs) {
 	for _, g := range s.generations {
 		maps.DeleteFunc(g.ids, func(_ Digest, after uint32) bool { return g.from+Instant(after) <= r.At })
@@ -334,7 +336,7 @@ func (s *duplicateHistory) forget(r SeenIDs) {
 	}
 }
 
-// restoredSeen ends a load. Ids accepted in the future, by a clock that was ahead, count as
+// restoredSeen completes a load. Ids accepted in the future, by a clock that was ahead, count as
 // accepted now.
 func (e *entity) restoredSeen(now Instant) {
 	if e.seen == nil {
@@ -364,7 +366,7 @@ func (c *changes) markSeen(e *entity) {
 	}
 }
 
-// batchSeen adds to b what the store does not have yet.
+// batchSeen adds to b the records of MessageIds that the store has yet to write or drop.
 func (ns *Namespace) batchSeen(b *Batch) {
 	for _, e := range ns.changes.seen {
 		if ns.subqueues[e.ID] != e.main {
@@ -382,7 +384,7 @@ func (ns *Namespace) batchSeen(b *Batch) {
 	}
 }
 
-// cleanSeen marks everything as stored.
+// cleanSeen marks all records of MessageIds as stored.
 func (c *changes) cleanSeen() {
 	for _, e := range c.seen {
 		e.seen.unsaved, e.seen.dropped, e.seen.dirty = nil, 0, false

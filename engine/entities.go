@@ -181,7 +181,7 @@ func (ns *Namespace) addEntity(e *entity, topic *entity) {
 }
 
 // removeEntity removes e from the indexes. The contents of its subqueues stay as they are, so that
-// place undoes it.
+// addEntity undoes it.
 func (ns *Namespace) removeEntity(e *entity) {
 	delete(ns.entities, e.Path.Fold())
 	ns.sortedEntities = nil
@@ -422,7 +422,7 @@ func (ns *Namespace) deleteEntity(now Instant, e *entity, kind EventKind, actor 
 	}
 	switch {
 	case e.topic == nil:
-	case kind == EventEntityAutoDeleted: // this is no use of the topic
+	case kind == EventEntityAutoDeleted: // this is not a use of the topic
 		ns.setIdleAlarm(now, e.topic)
 	default:
 		ns.touch(now, e.topic, "delete subscription", actor)
@@ -440,8 +440,8 @@ func (ns *Namespace) entityEvent(kind EventKind, now Instant, e *entity, actor s
 	return &ns.events[len(ns.events)-1]
 }
 
-// fixedPropertyError returns the error for changing a property that is fixed at creation (PROP-1), in the
-// words of Service Bus, which differ by property.
+// fixedPropertyError returns the error for changing a property that is fixed at creation (PROP-1),
+// in the words of Service Bus, which differ by property.
 func fixedPropertyError(p Property, kind EntityKind, is string) error {
 	text := "The value for the '" + lowerFirst(p.Name) + "' property of an existing Queue(or Topic) can't be changed."
 	switch p.Name {

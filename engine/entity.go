@@ -47,7 +47,7 @@ type Entity struct {
 	Path         Path // in the case it was created with (NAME-6)
 	Config       Config
 	CreatedAt    Instant
-	UpdatedAt    Instant       // moves when the description changes (RT-1)
+	UpdatedAt    Instant       // when the description last changed (RT-1)
 	UnpinnedIdle time.Duration // the AutoDeleteOnIdle that unpinning restores; zero if not pinned (OPS-9)
 	TransferID   SubqueueID    // of its transfer dead-letter subqueue (DLQ-3)
 }
@@ -85,7 +85,7 @@ type Filter struct {
 	Parameters value.Properties
 }
 
-// Equal reports whether two filters are the same as given.
+// Equal reports whether two filters have the same kind, text and parameters.
 func (f Filter) Equal(o Filter) bool {
 	return f.Kind == o.Kind && f.Text == o.Text && slices.Equal(f.Parameters, o.Parameters)
 }
@@ -152,7 +152,7 @@ type Config struct {
 	ForwardTo                           string // path in this namespace; empty if none
 	ForwardDeadLetteredMessagesTo       string // path in this namespace; empty if none
 	// ForwardToAddress and ForwardDeadLetteredMessagesToAddress are the two destinations as
-	// the client gave them, if as absolute URIs, whatever the host, instead of paths. Service
+	// the client gave them, if it gave absolute URIs (with any host) instead of paths. Service
 	// Bus clients get them back unchanged.
 	ForwardToAddress                     string
 	ForwardDeadLetteredMessagesToAddress string
@@ -187,8 +187,8 @@ func (c Config) DuplicateWindow() time.Duration {
 	return cmp.Or(c.DuplicateDetectionHistoryTimeWindow, 10*time.Minute)
 }
 
-// Effective returns c with what applies: an entity that forwards its messages neither expires
-// them nor is deleted when idle, whatever its description says (TTL-18, IDLE-12, IDLE-13).
+// Effective returns c with the values that apply: an entity that forwards its messages neither
+// expires them nor is deleted when idle, whatever its description says (TTL-18, IDLE-12, IDLE-13).
 func (c Config) Effective() Config {
 	if c.ForwardTo != "" {
 		c.DefaultMessageTimeToLive, c.AutoDeleteOnIdle = 0, 0
@@ -221,9 +221,9 @@ type Subqueue struct {
 	EndSeq   Seq // above the number of every message in the subqueue
 }
 
-// SubqueuesWith returns the subqueues that have messages of a class, ClassAll or one with a list of
-// its own, in entity order; within an entity, its main queue comes before its dead-letter and
-// transfer dead-letter subqueues.
+// SubqueuesWith returns the subqueues that have messages of a class, sorted by the path of their
+// entity; within an entity, its main queue comes before its dead-letter and transfer dead-letter
+// subqueues.
 func (ns *Namespace) SubqueuesWith(c Class) []Subqueue {
 	var subqueues []Subqueue
 	for _, e := range ns.sorted() {
@@ -257,7 +257,7 @@ func (ns *Namespace) EntityNames() []EntityName {
 	return names
 }
 
-// A TermsChange is a subqueue whose messages would get other terms by an update of its entity's
+// A TermsChange holds the terms of a subqueue before and after an update of its entity's
 // description, or its topic's.
 type TermsChange struct {
 	Path          Path
@@ -269,17 +269,17 @@ func (p TermsChange) SameExpiry() bool {
 	return p.Before.TTL == p.After.TTL && p.Before.Forwards == p.After.Forwards
 }
 
-// Expires reports whether the new terms would expire a message by now that the present ones do
-// not. For a locked message this shows when the lock ends (TTL-20); a deferred one expires
-// when it is requested (DEF-9).
+// Expires reports whether a message has expired at now by the new terms, but not by the present
+// ones. A locked message expires only when its lock ends (TTL-20), and a deferred one when it is
+// requested (DEF-9).
 func (p TermsChange) Expires(m Message, now Instant) bool {
 	return m.State == Active && hasPassed(p.After.ExpiresAt(m), now) && !hasPassed(p.Before.ExpiresAt(m), now)
 }
 
 func hasPassed(at, now Instant) bool { return at != 0 && at.Passed(now) }
 
-// PreviewUpdate returns what Update would do to the terms by which messages expire (TTL-16). The
-// errors are Update's; nothing changes.
+// PreviewUpdate returns what Update would do to the terms by which messages expire (TTL-16). It
+// returns the errors of Update, and changes nothing.
 func (ns *Namespace) PreviewUpdate(p Path, c Config) ([]TermsChange, error) {
 	e, c, err := ns.admitUpdate(p, c)
 	if err != nil {
@@ -300,5 +300,5 @@ func (ns *Namespace) PreviewUpdate(p Path, c Config) ([]TermsChange, error) {
 // incomplete store.
 const RestoreMark EntityKind = 255
 
-// ErrRestoreIncomplete means that a store has such a mark.
+// ErrRestoreIncomplete means that a store contains a RestoreMark.
 var ErrRestoreIncomplete = errors.New("a restore into this store did not finish; restore the backup again")

@@ -34,7 +34,7 @@ const (
 	EventExtended                          // its expiry was set by an operator
 
 	EventEntityCreated
-	EventEntityUpdated     // Reason names what differs, with both values of the status; or is "pin" or "unpin"
+	EventEntityUpdated     // Reason lists the changed properties, with both values of the status; or is "pin" or "unpin"
 	EventEntityDeleted     // Count messages were deleted with it
 	EventEntityAutoDeleted // it was idle for too long; Count messages were deleted with it
 	EventRuleAdded
@@ -53,7 +53,7 @@ const (
 	EventTouched // an operator used a temporary entity, to keep it from being deleted
 	EventCopied  // an operator sent a copy of the message to To; the message stays
 
-	EventForwarded      // forwarded to To automatically; Seq is the new number, for a topic the one there
+	EventForwarded      // forwarded to To automatically; Seq is the new number, for a topic the topic's
 	EventDuplicate      // accepted and dropped: its MessageId was seen before (DUP-2)
 	EventUnmatched      // accepted and dropped: no subscription selected it (FILT-6)
 	EventSessionLocked  // a receiver locked the session Session
@@ -132,13 +132,13 @@ func (k EventKind) OfServer() bool {
 	}
 }
 
-// formerEventNames maps names of kinds that earlier versions stored for other servers to the
-// present ones.
+// formerEventNames maps names of kinds that earlier versions stored for other servers to their
+// present names.
 var formerEventNames = map[string]string{
 	"token-made": "token-created", "link-made": "link-created",
 }
 
-// ServerEvent returns the kind with a name, among those with OfServer.
+// ServerEvent returns the kind with a name, if its events concern the server; see OfServer.
 func ServerEvent(name string) (k EventKind, ok bool) {
 	i := slices.Index(eventNames[:], cmp.Or(formerEventNames[name], name))
 	if name == "" || i < 0 || !EventKind(i).OfServer() {
@@ -147,7 +147,7 @@ func ServerEvent(name string) (k EventKind, ok bool) {
 	return EventKind(i), true
 }
 
-// String returns the name of k; "event-" and its number for a kind of a later version.
+// String returns the name of k, or "event-" and its number for a kind of a later version.
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) && eventNames[k] != "" {
 		return eventNames[k]
@@ -235,7 +235,7 @@ type HistoryQuery struct {
 	From   Instant       // inclusive; zero for no bound
 	Until  Instant       // exclusive; zero for no bound
 	Before HistoryCursor // only events before this position; zero for no bound
-	Limit  int           // at most so many; zero for no bound
+	Limit  int           // the maximum number of events; zero for no bound
 }
 
 // Matches reports whether q selects e, not considering its limit.

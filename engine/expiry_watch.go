@@ -7,11 +7,11 @@ import (
 )
 
 // This file implements the expiry watch, for packages that act on messages some time before
-// they expire: ExpiringFrom lists messages in expiry order, and an ExpiryWatch records those whose expiry
-// moved ahead of what was listed already.
+// they expire: ExpiringFrom lists messages in expiry order, and MissedExpiries those whose expiry
+// moved to a time before the last listed message.
 
-// An ExpiryCursor is a position in the order in which messages expire: just behind one of them. The
-// zero ExpiryCursor is before all.
+// An ExpiryCursor is a position in the order in which messages expire: just behind a message. The
+// zero ExpiryCursor is before all messages.
 type ExpiryCursor struct {
 	At   Instant
 	Path Path
@@ -32,8 +32,8 @@ func (b ExpiryCursor) after(p Path) alarm {
 
 // ExpiringFrom lists up to limit messages behind a position that expire by until, in subqueues for
 // which covers is true, and returns the position to continue from. next is when the first
-// message that was not listed expires, zero if there is none. Locked and deferred messages
-// and dead letters do not expire.
+// message that was not listed expires, or zero if there is none. Locked and deferred messages
+// and dead letters are not listed, because they do not expire while they are in that state.
 func (ns *Namespace) ExpiringFrom(from ExpiryCursor, until Instant, limit int, covers func(Path) bool) (rows []Row, to ExpiryCursor, next Instant) {
 	var line cursorHeap
 	for _, h := range ns.subqueues {
@@ -76,8 +76,8 @@ type expiryWatch struct {
 	missed   []Key // messages that now expire by seen, from number first on
 	first    uint64
 	count    uint64 // how many were missed so far
-	overflow uint64 // number after the last one there was no room for; zero if there was room
-	changed  bool
+	overflow uint64 // number after the last message that missed had no room for; zero if there was room
+	changed  bool   // next or missed changed since ExpiryChanged was called
 }
 
 // at returns v if it covers the subqueue p, otherwise nil.
@@ -117,32 +117,33 @@ func (v *expiryWatch) addMissed(k Key) {
 	v.missed = append(v.missed, k)
 }
 
-// A MissedExpiries lists messages whose expiry moved ahead of what ExpiringFrom has listed, in the order in
-// which that happened, or which are locked until then. A message may be listed twice, and may
-// have changed since.
+// A MissedExpiries lists messages that ExpiringFrom does not list in time: their expiry moved to a
+// time that was listed before, or their lock may last until shortly before it. They are in the
+// order in which that happened. A message may be listed twice, and may have changed since.
 type MissedExpiries struct {
 	Keys     []Key
 	To       uint64 // pass it to WatchExpiry as MissedTo once these messages were handled
 	Overflow bool   // there were too many, or the watch was inactive: list everything again
 }
 
-// MissedExpiries returns what happened since MissedTo of the last WatchExpiry. It removes nothing.
+// MissedExpiries returns the messages that were missed since MissedTo of the last WatchExpiry. It
+// does not remove them.
 func (ns *Namespace) MissedExpiries() MissedExpiries {
 	v := &ns.expiryWatch
 	return MissedExpiries{Keys: slices.Clone(v.missed), To: v.count, Overflow: v.next == 0 || v.overflow != 0}
 }
 
-// An ExpiryWatch is how far the watcher has got.
+// An ExpiryWatch is what the watcher covers, and how far it has got.
 type ExpiryWatch struct {
 	Seen     Instant         // everything that expires until then was handled
 	Next     Instant         // the next expiry after that, as returned by ExpiringFrom; zero if none
 	Reach    time.Duration   // how long before their expiry messages matter
 	Covers   func(Path) bool // the subqueues that matter; nil to leave that unchanged. It may be called at any time
-	MissedTo uint64          // of the MissedExpiries that was handled
+	MissedTo uint64          // the field To of the last MissedExpiries that was handled
 }
 
 // WatchExpiry begins or continues the expiry watch: from now on messages that come to expire
-// before Next are recorded, see MissedExpiries and ExpiryChanged. There is one watch for a namespace.
+// before Next are recorded, see MissedExpiries and ExpiryChanged. A namespace has one watch.
 func (ns *Namespace) WatchExpiry(a ExpiryWatch) {
 	v := &ns.expiryWatch
 	v.seen, v.next, v.reach = a.Seen, a.Next, a.Reach
@@ -175,7 +176,7 @@ func (ns *Namespace) StopExpiryWatch() {
 	}
 }
 
-// ExpiryChanged reports, once, whether there is something new for the watcher.
+// ExpiryChanged reports whether an expiry before Next was recorded since it was last called.
 func (ns *Namespace) ExpiryChanged() bool {
 	was := ns.expiryWatch.changed
 	ns.expiryWatch.changed = false

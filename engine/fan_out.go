@@ -113,8 +113,8 @@ func (ns *Namespace) insertCopy(now Instant, sub *entity, cp Message, c *content
 	}
 }
 
-// copyDeadLetterReason returns why a copy goes straight to the dead-letter subqueue of its subscription
-// (§6.2), nil if it does not.
+// copyDeadLetterReason returns why a copy goes straight to the dead-letter subqueue of its
+// subscription (§6.2), or nil if it does not.
 func (ns *Namespace) copyDeadLetterReason(sub *entity, m *message) *Extra {
 	if sub.requiresSession() && !m.hasSession() { // MSG-10
 		return sessionIDMissing()
@@ -132,7 +132,7 @@ func (ns *Namespace) copyDeadLetterReason(sub *entity, m *message) *Extra {
 const ruleNameProperty = "RuleName"
 
 // applyAction applies a rule's action to a message and returns the copy's Extra, with the rewritten
-// content (ACT-1). Data outside the content stays (SCH-15).
+// content (ACT-1). The rest of the message's Extra stays (SCH-15).
 func (ns *Namespace) applyAction(p *compiledRule, m *message, g *filterView) (*Extra, error) {
 	seen := *g.message()
 	seen.Random = ns.nonce()
@@ -152,10 +152,10 @@ func (ns *Namespace) applyAction(p *compiledRule, m *message, g *filterView) (*E
 	return x, nil
 }
 
-// takeTextProperty removes from the properties a text that was shown among them, and that an action
-// may have changed or removed, and returns it: a later change of that text must not find an
-// old one among the properties (DLQ-8, OPS-1). A value that is not a string stays, as a
-// property like others.
+// takeTextProperty removes a dead-letter property from in and returns its text, which an action may
+// have changed; was is the text before the action. If the property stayed, receivers would still
+// see it after the text itself was changed or cleared (DLQ-8, OPS-1). A value that is not a string
+// stays, like any other property.
 func takeTextProperty(was, name string, in value.Properties) (text string, out value.Properties) {
 	if was == "" {
 		return "", in

@@ -43,7 +43,7 @@ type Use struct {
 	Counted bool // it reset the idle clock
 }
 
-// An useLog holds the latest uses of a temporary entity, in memory only.
+// A useLog holds the latest uses of a temporary entity, in memory only.
 type useLog struct {
 	uses [20]Use
 	n    int
@@ -79,7 +79,7 @@ func (ns *Namespace) touch(now Instant, e *entity, what, by string) {
 	}
 }
 
-// accessed is touch for what AccessedAt counts: a send, or a receiver attached (RT-2).
+// accessed is touch for the uses that AccessedAt records: sends and attached receivers (RT-2).
 func (ns *Namespace) accessed(now Instant, e *entity, what, by string) {
 	m := e.main.meter
 	m.AccessedAt = now
@@ -87,15 +87,15 @@ func (ns *Namespace) accessed(now Instant, e *entity, what, by string) {
 	ns.touch(now, e, what, by)
 }
 
-// RecordView adds to the use history that an operator looked at the entity, which does not count as
-// use (IDLE-7).
+// RecordView adds to the use history that an operator looked at the entity. This does not count as
+// a use (IDLE-7).
 func (ns *Namespace) RecordView(now Instant, p Path, what, by string) {
 	if e, err := ns.entity(p); err == nil && e.Config.Effective().AutoDeleteOnIdle != 0 {
 		e.useLog.add(Use{now, what, by, false})
 	}
 }
 
-// setIdleAlarm sets e's idle alarm.
+// setIdleAlarm sets e's idle alarm to the time at which JudgeIdle is to be called again.
 func (ns *Namespace) setIdleAlarm(now Instant, e *entity) {
 	_, next := JudgeIdle(e.Config, e.activity(), now)
 	if next != e.idleAt {

@@ -29,7 +29,7 @@ type Limits struct {
 	MessageMemory              int64         // the least that a message counts against the size of its entity, in addition to its texts: the memory that it takes; zero to count its size alone. See memory_account.go
 	EntitySize                 int64         // caps every entity's MaxSizeInMegabytes; zero for no cap
 	Entities                   int64         // queues and topics of a namespace
-	SubscriptionsPerTopic      int64         //
+	SubscriptionsPerTopic      int64         // of one topic
 	SQLFiltersPerTopic         int64         // over all its subscriptions
 	OtherFiltersPerTopic       int64         // correlation, true and false filters, over all its subscriptions
 	FilterLength               int64         // text of a SQL filter or action
@@ -37,11 +37,11 @@ type Limits struct {
 	Receives                   int64         // receives waiting at one entity, a topic's subscriptions summed
 	AttachedReceivers          int64         // receivers attached to one entity and its subscriptions, including idle ones; also locked sessions of one subqueue, beyond which no session without messages and state is accepted
 	Selectors                  int64         // different message selectors of the receivers of one subqueue
-	PeekCount                  int64         // messages of one browse; a request for more is no error (PEEK-7)
+	PeekCount                  int64         // messages of one browse; a request for more is not an error (PEEK-7)
 	BatchDelete                int64         // messages of one batch delete
 	NameLength                 int64         // of a queue or topic
 	SubscriptionNameLength     int64         // of a subscription or rule
-	UserMetadata               int64         //
+	UserMetadata               int64         // of one entity
 	AccessRules                int64         // of one entity, and of the namespace
 	Settings                   int64         // of the namespace
 	SettingKeyLength           int64         // of a setting's key, in bytes
@@ -149,8 +149,8 @@ func LimitNames() []string {
 const disabledFeatures = "without"
 
 // Set changes one limit by name: text is a whole number for sizes and counts, a duration for
-// ranges of time (never, for max-ttl: no maximum), and a list of features for without. Errors
-// are ErrArgument and leave l as it was.
+// ranges of time (for max-ttl also never, which means no maximum), and a list of features for
+// without. Errors are ErrArgument and leave l as it was.
 func (l *Limits) Set(name, text string) error {
 	if p, ok := l.numbers()[name]; ok {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -182,8 +182,7 @@ func (l *Limits) Set(name, text string) error {
 func Profiles() []string { return []string{"standard", "premium", "basic", "emulator"} }
 
 // Profile returns the limits and defaults of a tier of the hosted service, or of its emulator
-// (semantics §1.2, §1.5, §17.3). A profile is these values and nothing else. The error is
-// ErrArgument.
+// (semantics §1.2, §1.5, §17.3). A profile has no other effects. The error is ErrArgument.
 func Profile(name string) (Limits, error) {
 	l := DefaultLimits()
 	switch name {
@@ -267,7 +266,7 @@ func unlessZero[T comparable](was, def T) (zero T) {
 	return def
 }
 
-// stored returns c with zero for never, and with its own copy of the rules.
+// stored returns c as it is stored: durations that mean never are zero, and the rules are a copy.
 func (c Config) stored() Config {
 	c.AuthorizationRules = slices.Clone(c.AuthorizationRules)
 	if len(c.AuthorizationRules) == 0 {
@@ -289,7 +288,7 @@ const (
 	TopicFeature       Features = 1 << iota // and subscriptions
 	SessionFeature                          // RequiresSession
 	DuplicateFeature                        // RequiresDuplicateDetection
-	TransactionFeature                      //
+	TransactionFeature                      // transactions
 	ForwardFeature                          // ForwardTo, ForwardDeadLetteredMessagesTo
 	IdleFeature                             // AutoDeleteOnIdle
 )
@@ -328,9 +327,9 @@ next:
 	return f, nil
 }
 
-// MissingFeatures returns an error for each thing in an entity's description that the namespace does
-// not offer. was is the present description, nil for a new entity, which may keep what it
-// has.
+// MissingFeatures returns an error for each feature that an entity's description requests and the
+// namespace does not offer. was is the present description, whose values may stay, or nil for a
+// new entity.
 func (l Limits) MissingFeatures(kind EntityKind, was *Config, is Config) (missing []error) {
 	if l.Disabled == 0 {
 		return nil
@@ -370,8 +369,8 @@ func (l Limits) CheckTransactions() error {
 	return RefuseCode(ErrNotAllowed, 40301, "Transaction is unsupported because %s.", l.featureReason(TransactionFeature))
 }
 
-// featureReason returns why a feature is missing: because of the tier, or because the namespace was
-// configured without it.
+// featureReason returns why a feature is missing: the tier lacks it, or the namespace was configured
+// without it.
 func (l Limits) featureReason(f Features) string {
 	tier, err := Profile(strings.ToLower(l.Tier))
 	if err != nil || tier.Disabled&f == 0 {

@@ -4,8 +4,8 @@ import (
 	"iter"
 )
 
-// This file maintains the lines of links at each subqueue. Finding the links of one line
-// takes no longer the more other links there are.
+// This file maintains the lines of links at each subqueue. How long it takes to find the links of
+// one line does not depend on the number of other links.
 
 // A lineKind is the kind of a line of links.
 type lineKind uint8
@@ -19,7 +19,7 @@ const (
 )
 
 // linkLines are the lines of a subqueue's links. Each line is in the order of arrival, but a
-// waiting link that was given a message goes to the end.
+// waiting link moves to the end when it gets a message.
 type linkLines [lineKinds]struct {
 	first, last *link
 	n           int
@@ -212,7 +212,7 @@ func (ns *Namespace) endRefusedLinks(e *entity) {
 	}
 }
 
-// This file implements receivers that only browse messages (PEEK-12).
+// The rest of this file implements receivers that only browse messages (PEEK-12).
 
 // nextToPeek returns the next message that a browsing receiver has not been shown, in any state,
 // or nil if there is none now.
@@ -227,8 +227,8 @@ func (l *link) nextToPeek() *message {
 	return nil
 }
 
-// peekLinks shows the browsing receivers of h what they have not seen, until most deliveries
-// wait to be flushed. The receiver at which it stops comes last next time.
+// peekLinks delivers to the browsing receivers of h the messages that they have not seen, until
+// most deliveries wait to be flushed. The receiver at which it stops comes last next time.
 func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
 	looks := maxDuePerStep
 	for l := range h.links.all(peekingLinks) {
@@ -241,7 +241,7 @@ func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
 				return
 			}
 			looks--
-			if !noted { // before next changes, also for a message that its selector skips
+			if !noted { // next changes below, even if the selector skips m
 				noted = true
 				ns.noteCredit(l)
 			}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// ErrMemoryFull is the kind of ErrBusy with which the memory limit refuses something.
-// It passes when messages are received or deleted.
+// ErrMemoryFull is the kind of ErrBusy for requests that the memory limit refuses. They succeed
+// again once enough messages were received or deleted.
 var ErrMemoryFull = fmt.Errorf("%w: memory is full", ErrBusy)
 
 // A Memory counts the memory that the namespaces of a process use, and limits it. It
-// counts messages, sessions and entities by the rules of memory_account.go, not what the
-// process has from the system: that number is late and noisy, and a send must get the
+// counts messages, sessions and entities by the rules of memory_account.go, not the memory that
+// the process has from the system: that number is late and noisy, and a send must get the
 // same answer twice. It is safe for concurrent use. The zero Memory has no limit.
 type Memory struct {
 	limit  int64
@@ -48,7 +48,7 @@ func (m *Memory) percentOfLimit(percent int64) int64 {
 }
 
 // admitMemory returns an error if the process has less than that many bytes left for the namespace.
-// Only requests of clients ask: stored messages move on, and can be received.
+// It is called only for requests that add data: stored messages move on, and can be received.
 func (ns *Namespace) admitMemory(more int64) error { return ns.share.admit(ns.memoryUsed(), more) }
 
 // memoryRetryDelay is how long messages that a topic is to copy wait for memory before the next
@@ -149,7 +149,7 @@ func (ns *Namespace) MemoryShare() *MemoryShare { return ns.share }
 type MemoryShare struct {
 	memory  *Memory
 	used    atomic.Int64 // as it was last reported
-	counted bool         // it is counted in of.shares
+	counted bool         // it is counted in memory.shares
 	full    atomic.Bool
 }
 
@@ -186,7 +186,7 @@ func (s *MemoryShare) leave() {
 // total returns what all namespaces use, if this one uses kept bytes by now.
 func (s *MemoryShare) total(kept int64) int64 { return s.memory.used.Load() + kept - s.used.Load() }
 
-// equalShare returns an equal share of the limit.
+// equalShare returns the limit divided by the number of namespaces in use.
 func (s *MemoryShare) equalShare() int64 { return s.memory.limit / max(1, s.memory.shares.Load()) }
 
 // maxTotal returns how many bytes all namespaces may use together if this one uses kept of

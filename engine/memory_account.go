@@ -49,7 +49,7 @@ const (
 	settingEntry = (56+1)*16/7 + 16  // string and Setting, and its entry in the order
 )
 
-// Bytes of an entity and of a rule without their texts: their holders, indexes and
+// Bytes of an entity and of a rule without their texts: their subqueues, indexes and
 // map entries. They are measured, not computed.
 const (
 	entityMemory = 4608
@@ -91,7 +91,7 @@ func propertiesMemory(all value.Properties) (n int64) {
 }
 
 // A sizer computes the memory of records and their charge against a quota. The
-// zero tariff is for a store that keeps its records on disk, and counts sizes alone.
+// zero sizer is for a store that keeps its records on disk, and counts sizes alone.
 type sizer struct {
 	inMemory   bool  // the store keeps copies of the records in memory
 	minMessage int64 // Limits.MessageMemory
@@ -137,8 +137,8 @@ func (t sizer) state(s *sessionState) int64 {
 	}
 }
 
-// addReference adds a reference to c, and unrefer drops one. The account counts c once,
-// however many messages share it.
+// addReference adds a reference to c, and dropReference drops one. The account counts c
+// once, however many messages share it.
 func (ns *Namespace) addReference(c *content) {
 	if c.refs++; c.refs == 1 {
 		ns.account.add(ns.sizer.content(c.packed))
@@ -168,8 +168,8 @@ func (ns *Namespace) countIndex() {
 	}
 }
 
-// A map that had at least shrinkFrom entries is rebuilt when only one of shrinkAt is
-// left. An empty map that had no more than smallMap entries is kept for reuse.
+// A map that had at least shrinkFrom entries is rebuilt when only one in shrinkAt of them
+// is left. An empty map that had no more than smallMap entries is kept for reuse.
 const (
 	shrinkAt   = 8
 	shrinkFrom = 1 << 12
@@ -233,8 +233,7 @@ func (ss *sessions) removed(s *session) {
 	}
 }
 
-// memory returns the memory of an entity while it is placed, without its rules and
-// messages.
+// memory returns the memory of an entity in a namespace, without its rules and messages.
 func (e *entity) memory() int64 {
 	return entityMemory + 8*textMemory(len(e.Path)) + e.Config.memory() + int64(e.seen.len())*digestEntry
 }
@@ -273,8 +272,8 @@ func (p *compiledRule) memory() int64 {
 // fan-out that share a content are each charged for it, as each counts in full in
 // SizeInBytes.
 
-// chargeOf returns what a message with this content, size and Extra counts against the
-// quota.
+// chargeOf returns how many bytes a message with this content, size and Extra counts
+// against the quota.
 func (t sizer) chargeOf(packed Packed, size int64, x *Extra) int64 {
 	size += x.size()
 	if t.minMessage == 0 {
@@ -291,8 +290,8 @@ func (t sizer) charge(m *message) int64 {
 	return t.chargeOf(m.content.packed, m.content.size, m.Extra)
 }
 
-// chargeState returns what the state of a session counts against the quota, and
-// chargeSession what the session itself counts while it has messages or state.
+// chargeState returns how many bytes the state of a session counts against the quota, and
+// chargeSession how many the session itself counts while it has messages or state.
 func (t sizer) chargeState(s *sessionState) int64 {
 	switch {
 	case s == nil:

@@ -29,7 +29,7 @@ func newToken(k Key, nonce uint64) (t LockToken) {
 	return t
 }
 
-// Key returns the message that the token locks, or once locked.
+// Key returns the key of the message that the token locks, or once locked.
 func (t LockToken) Key() Key { return Key(binary.BigEndian.Uint64(t[:8])) }
 
 func (t LockToken) nonce() uint64 { return binary.BigEndian.Uint64(t[8:]) }
@@ -64,8 +64,8 @@ const (
 
 func (s State) String() string { return [...]string{"Active", "Deferred", "Scheduled"}[s] }
 
-// A Message is the broker's data about one copy of a message. What the sender wrote is its
-// Content, which several copies share.
+// A Message is the broker's data about one copy of a message. The sender's data is its Content,
+// which several copies share.
 type Message struct {
 	Key           Key
 	Content       Key // of the Content, and of the Body if there is one

@@ -38,7 +38,7 @@ type Candidate struct {
 // change it.
 func (c *Candidate) Filter() *filter.Message { return c.view.message() }
 
-// candidate returns m decoded, nil if its content cannot be read.
+// candidate returns m decoded, or nil if its content cannot be decoded.
 func candidate(m *message) *Candidate {
 	content, err := m.packed().Content()
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *selectorIndex) mayMatch(h *subqueue) bool {
 	return s.matched.ready() > 0 || s.unexamined(h) != nil
 }
 
-// unexamined returns the oldest ready message that is to be examined, nil if there is none.
+// unexamined returns the oldest ready message that is to be examined, or nil if there is none.
 func (s *selectorIndex) unexamined(h *subqueue) *message {
 	if m := s.changed.first(); m != nil {
 		return m
@@ -146,8 +146,8 @@ func (s *selectorIndex) unexamined(h *subqueue) *message {
 	return h.firstReadyFrom(s.next)
 }
 
-// nextMatch returns the oldest message that the selector selects, nil if there is none or
-// looks are used up. On the way it settles messages that are due.
+// nextMatch returns the oldest message that the selector selects, or nil if there is none or
+// looks are used up. On the way it applies the verdicts of Judge, for example on expired messages.
 func (ns *Namespace) nextMatch(now Instant, h *subqueue, s *selectorIndex, looks *int) *message {
 	for {
 		m := s.matched.first()
@@ -332,7 +332,7 @@ func (s *MessageFilter) matches(m *message) (bool, error) {
 	return s.sql.Matches(g.message())
 }
 
-// maxSummary is the most bytes of a filter that an event contains.
+// maxSummary is the maximum number of bytes of a filter that an event contains.
 const maxSummary = 200
 
 // summary returns the filter's text for an event, shortened, or "" if s is nil.
@@ -343,8 +343,8 @@ func (s *MessageFilter) summary() string {
 	return shorten.To(s.text, maxSummary)
 }
 
-// A MessageFilterError is the reason why a text is not a valid filter. It unwraps to ErrArgument, and
-// to the *filter.SyntaxError with the position if there is one (FILT-28).
+// A MessageFilterError is the reason why a text is not a valid filter. It unwraps to ErrArgument,
+// and to the *filter.SyntaxError with the position if there is one (FILT-28).
 type MessageFilterError struct{ Err error }
 
 func (e *MessageFilterError) Error() string { return fmt.Sprintf("The filter is not valid: %v", e.Err) }

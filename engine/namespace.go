@@ -37,13 +37,13 @@ type Options struct {
 	InMemory bool
 }
 
-// A Namespace is the state of every entity and implements the rules of semantics. It reads no
+// A Namespace is the state of every entity and implements the rules of SEMANTICS.md. It reads no
 // clock, starts no goroutine and does no I/O. It is not safe for concurrent use: its owner
 // calls its methods one at a time, with instants that never go back.
 //
-// Its methods are steps. A step that fails changes nothing, unless its comment says that it
-// changed something while checking. Flush returns what steps did since the last Flush; Seal
-// makes that final once it is durable, or Rollback undoes it.
+// Its methods are steps. A step that fails changes nothing, unless its comment names what it
+// changes while checking. Flush returns the effects of the steps since the last Flush; Seal
+// makes them final once they are durable, or Rollback undoes them.
 type Namespace struct {
 	limits Limits
 	keys   *Keys
@@ -92,7 +92,7 @@ type entity struct {
 	topic         *entity   // nil except for a subscription
 	subs          []*entity
 	rules         []Rule          // of a subscription, by folded name
-	detachedRules []*compiledRule // its compiled rules, while it is not placed
+	detachedRules []*compiledRule // its compiled rules, while it is not in the namespace
 	bytes         int64           // of the subqueues of a root entity and of its subscriptions
 	charged       int64           // the charge against the quota of the same subqueues
 	credit        int             // links that wait, with credit or for a session, here and, for a topic, at its subscriptions
@@ -177,7 +177,7 @@ func (ns *Namespace) byKey(k Key) (*message, *subqueue, error) {
 	return nil, nil, Refuse(ErrMessageNotFound, "Message %d no longer exists.", k)
 }
 
-// --- the mutators: everything that changes a message goes through them ---
+// The mutators insert, put and drop follow. Every change of a message goes through them.
 
 // insert adds a new message. INVARIANT: indexes are a function of the records.
 func (ns *Namespace) insert(v Message, c *content) *message {
@@ -312,8 +312,8 @@ func (ns *Namespace) requestMatch(h *subqueue) {
 // Unpublished returns how many events happened since the last Flush.
 func (ns *Namespace) Unpublished() int { return len(ns.events) }
 
-// sorted returns the entities by folded path. It is cached, because pages ask several times a
-// second.
+// sorted returns the entities by folded path. The result is cached, because pages request it
+// several times a second.
 func (ns *Namespace) sorted() []*entity {
 	if ns.sortedEntities == nil {
 		ns.sortedEntities = make([]*entity, 0, len(ns.entities))

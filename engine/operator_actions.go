@@ -2,13 +2,13 @@ package engine
 
 import "time"
 
-// This file implements what operators do to one message or entity (§21a). Every action counts as
+// This file implements operators' actions on one message or entity (§21a). Every action counts as
 // activity like the corresponding operation of a client (OPS-11), and adds an audit event: see
-// audit.go. Their consequences, such as a dead letter after a lock was broken, have events of
-// their own.
+// audit.go. Consequences of an action, such as a dead letter after a lock was broken, have events
+// of their own.
 
-// unlockedMessage returns a message that is not locked, for an operator's action; if time has changed
-// it, that is settled first.
+// unlockedMessage returns a message for an operator's action, after applying the verdict of Judge.
+// It returns an error if the message is locked.
 func (ns *Namespace) unlockedMessage(now Instant, k Key) (*message, *subqueue, error) {
 	m, h, err := ns.byKey(k)
 	if err != nil {
@@ -140,7 +140,7 @@ func (ns *Namespace) Extend(now Instant, k Key, expires Instant, actor string) e
 	return ns.setExpiry(now, k, expires, actor)
 }
 
-// setExpiry is Extend that can also remove a message's own expiry: after zero, only the
+// setExpiry is Extend, but can also remove a message's own expiry: if expires is zero, only the
 // entity's default counts (TTL-13).
 func (ns *Namespace) setExpiry(now Instant, k Key, expires Instant, actor string) error {
 	m, h, err := ns.byKey(k)

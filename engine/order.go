@@ -10,8 +10,8 @@ import (
 // An order holds messages by sequence number, with a bit for each that is ready to be
 // received. It is a trie over six bits of the number at a time, in which only existing
 // entries take memory: 9 bytes a message when the numbers are dense, about a hundred when
-// each is alone. Every operation visits the few levels that the highest number needs, four at
-// a million, for whatever number. The zero order is empty. It contains no negative numbers.
+// each is alone. Every operation visits as many levels as the highest number needs, for example
+// four if that is a million. The zero order is empty. It contains no negative numbers.
 type order struct {
 	root       *page // nil when empty
 	level      uint  // of root; its pages begin at level 0
@@ -20,11 +20,11 @@ type order struct {
 	account    *account // of its pages and lists; nil if they are not counted
 }
 
-// A page holds 64 numbers at level 0, or 64 pages of level n-1 at level n. Message or page i
-// is at index popcount(there below i), if bit i of there is set.
+// A page holds up to 64 messages at level 0, or up to 64 pages of level n-1 at level n. Message or
+// page i exists if bit i of present is set; its index is the number of bits set below i.
 //
 // INVARIANT: a page above level 0 has a ready bit exactly for the pages under it that have
-// one, and no page has an empty there.
+// one, and no page is empty.
 type page struct {
 	present, ready uint64
 	pages          []*page    // above level 0
@@ -98,7 +98,7 @@ func (o *order) put(m *message) {
 	o.total++
 }
 
-// drop removes the message seq, if there is one.
+// drop removes the message with number seq, if there is one.
 func (o *order) drop(seq Seq) {
 	if o.at(seq) == nil {
 		return
@@ -143,7 +143,7 @@ func shrinkSlice[T any](s []T) []T {
 	return append(make([]T, 0, 2*len(s)), s...)
 }
 
-// at returns the message seq, nil if there is none.
+// at returns the message with number seq, or nil if there is none.
 func (o *order) at(seq Seq) *message {
 	p := o.leaf(seq)
 	if p == nil || !p.has(digit(seq, 0)) {
@@ -157,7 +157,7 @@ func (o *order) inRange(seq Seq) bool {
 	return o.root != nil && seq >= 0 && (o.level == maxLevel || seq>>(6*(o.level+1)) == 0)
 }
 
-// leaf returns the page of level 0 for seq, nil if there is none.
+// leaf returns the page of level 0 for seq, or nil if there is none.
 func (o *order) leaf(seq Seq) *page {
 	if !o.inRange(seq) {
 		return nil
@@ -184,8 +184,8 @@ func (o *order) path(seq Seq) (path [maxLevel + 1]*page) {
 	return path
 }
 
-// setReady sets whether the message seq may be received. Without such a message it does
-// nothing.
+// setReady sets whether the message with number seq is ready to be received. If there is no such
+// message, it does nothing.
 func (o *order) setReady(seq Seq, ready bool) {
 	p, i := o.leaf(seq), digit(seq, 0)
 	if p == nil || !p.has(i) || p.ready>>i&1 != 0 == ready {
@@ -213,7 +213,7 @@ func (o *order) setReady(seq Seq, ready bool) {
 	}
 }
 
-// first returns the ready message with the lowest number, nil if none is ready.
+// first returns the ready message with the lowest number, or nil if none is ready.
 func (o *order) first() *message {
 	p := o.root
 	if p == nil || p.ready == 0 {
@@ -316,7 +316,7 @@ func (o *order) backwards(seq Seq) iter.Seq[*message] {
 }
 
 // ceiling returns the lowest number in o that is at least seq, which must not be negative,
-// and its page of level 0; no page if there is none.
+// and its page of level 0. The page is nil if there is no such number.
 func (o *order) ceiling(seq Seq) (*page, Seq) {
 	if !o.inRange(seq) {
 		return nil, 0
@@ -325,7 +325,7 @@ func (o *order) ceiling(seq Seq) (*page, Seq) {
 }
 
 // floor returns the highest number in o that is at most seq, which must not be negative, and
-// its page.
+// its page of level 0. The page is nil if there is no such number.
 func (o *order) floor(seq Seq) (*page, Seq) {
 	if o.root == nil {
 		return nil, 0

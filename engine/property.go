@@ -14,11 +14,11 @@ import (
 
 // A Property is one property of an entity's description: its name, the values it accepts and
 // their meaning. All protocols use this table, so that the form, the JSON API and Config.json
-// accept and reject the same.
+// accept the same values.
 type Property struct {
 	Name       string // Service Bus' name
 	Type       PropertyType
-	Kinds      []EntityKind // the kinds that have it
+	Kinds      []EntityKind // the kinds of entities that have it
 	CreateOnly bool         // fixed once the entity exists (PROP-1)
 	Default    string       // the documented one, as Text returns it; see DefaultIn for a profile's
 	Values     []string     // of a ChoiceProperty
@@ -82,7 +82,7 @@ func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
 	return nil
 }
 
-// has reports whether c has the value of text, and not as the default.
+// has reports whether c has the value of text, and that is not the default.
 func (p Property) has(c Config, kind EntityKind, text string) bool {
 	next, unbound := c, Limits{
 		MaxDeliveries: math.MaxInt32, MinMegabytes: 1, MaxMegabytes: math.MaxInt64, MaxKilobytes: math.MaxInt64,

@@ -33,8 +33,8 @@ func (ns *Namespace) PlanPurge(now Instant, p Path, classes []Class) (Purge, err
 	return Purge{Path: p, Classes: classes, EndSeq: h.entity.main.meter.NextSeq, Before: now, From: 1, subqueue: h.id}, nil
 }
 
-// BeginPurge is PlanPurge for a purge that will be executed: what time has done to locked and
-// scheduled messages is settled first.
+// BeginPurge is PlanPurge for a purge that will be executed: it first makes the changes of locked
+// and scheduled messages that are due.
 func (ns *Namespace) BeginPurge(now Instant, p Path, classes []Class) (Purge, error) {
 	h, err := ns.subqueue(p)
 	if err != nil {
@@ -77,9 +77,9 @@ func (ns *Namespace) PurgeSlice(now Instant, pg *Purge, limit int, actor string)
 	return nil
 }
 
-// CountPurgeSlice examines up to limit more messages, counts what PurgeSlice would do to them, and
-// advances pg. It changes nothing and is no use of the entity (IDLE-7): what time has done to
-// messages is considered but not settled.
+// CountPurgeSlice examines up to limit more messages, counts those that PurgeSlice would remove or
+// skip, and advances pg. It changes nothing and is not a use of the entity (IDLE-7): changes of
+// messages that are due are considered, but not made.
 func (ns *Namespace) CountPurgeSlice(now Instant, pg *Purge, limit int) error {
 	h := ns.subqueues[pg.subqueue]
 	if h == nil {
@@ -93,7 +93,7 @@ func (ns *Namespace) CountPurgeSlice(now Instant, pg *Purge, limit int) error {
 			verdict = Judge(h.terms, is, now)
 		}
 		switch {
-		case verdict != Keep: // it will be removed as soon as it is looked at
+		case verdict != Keep: // the change that is due takes it out of the purge
 		case is.Locked():
 			pg.skip(m)
 		case pg.inClasses(is) && pg.matches(m):
@@ -166,13 +166,13 @@ type BatchDelete struct {
 
 	path     Path
 	subqueue SubqueueID
-	count    int     // the most messages to remove
+	count    int     // the maximum number of messages to remove
 	before   Instant // only messages enqueued at or before this are removed
 	from     Seq     // where the next slice begins
 	bound    Seq     // exclusive
 	began    Instant // dead letters that died later stay, whatever their number
 	client   string
-	link     LinkID // the receiver whose session's messages are meant; zero for those of all sessions
+	link     LinkID // the receiver whose session's messages are removed; zero for those of all sessions
 }
 
 // BeginBatchDelete checks whether up to count messages may be removed from p and returns the
@@ -206,7 +206,7 @@ func (ns *Namespace) beginBatchDelete(now Instant, h *subqueue, d BatchDelete) (
 	return d, nil
 }
 
-// BatchDeleteSlice continues d, looking at up to limit more messages.
+// BatchDeleteSlice continues d: it examines up to limit more messages.
 func (ns *Namespace) BatchDeleteSlice(now Instant, d *BatchDelete, limit int) error {
 	h := ns.subqueues[d.subqueue]
 	switch {

@@ -27,10 +27,10 @@ type Link struct {
 	ID            LinkID
 	Path          Path
 	Mode          Mode
-	Client        string // the client, for people
-	SingleMessage bool   // it ends when it was given a message; ignored with sessions
-	NoWait        bool   // it ends when there is no message; with sessions, when there is no session, with ErrTimeout
-	Transaction   TxID   // the transaction to receive in, which is refused, because receiving is no operation of one (TX-1); zero for none
+	Client        string // name of the client, for people
+	SingleMessage bool   // the link ends after it got a message; ignored with sessions
+	NoWait        bool   // the link ends when there is no message or, with ErrTimeout, no session
+	Transaction   TxID   // the transaction to receive in, which Attach refuses (TX-1); zero for none
 
 	Session  SessionRequest   // for an entity that requires sessions
 	Selector *MessageSelector // selects the messages that it gets (LOCK-16); nil for all
@@ -40,13 +40,13 @@ type link struct {
 	Link
 	subqueue  *subqueue
 	credit    int
-	served    bool           // it has been given a message
-	took      *string        // the id of the session that it was given; nil if none yet
+	served    bool           // it has got a message
+	took      *string        // the id of the session that it got; nil if none yet
 	session   *session       // the same, while the link is attached
 	rank      int64          // in the line of links waiting for a session; zero if it never waited
 	index     *selectorIndex // of its selector, while the link is attached; nil if none
 	waitTurn  int64          // increases with each link that begins to wait at its subqueue
-	next      Seq            // of a browsing link: the first number that it has not been shown
+	next      Seq            // of a browsing link: the number from which to deliver messages next
 	positions [lineKinds]linePosition
 }
 
@@ -56,7 +56,7 @@ type Delivery struct {
 	Path          Path // the subqueue that it was in
 	Message       Message
 	Content       Packed
-	Expires       Instant // computed, the entity's default included (TTL-14); zero if never
+	Expires       Instant // computed from the message and its entity's default (TTL-14); zero if never
 	Deleted       bool    // received and deleted: it is not locked
 	SessionLocked bool    // locked with its session, which may be renewed: the lock has no deadline of its own (SES-5)
 	Peeked        bool    // a copy: the receiver has no lock (PEEK-1)
@@ -147,7 +147,7 @@ func (ns *Namespace) admitWaiting(h *subqueue) error {
 	return nil
 }
 
-// receiveFrom returns the subqueue to receive from, and an error where receiving is disabled
+// receiveFrom returns the subqueue to receive from, or an error where receiving is disabled
 // (§1.4).
 func (ns *Namespace) receiveFrom(p Path) (*subqueue, error) {
 	h, err := ns.receivable(p)
@@ -161,7 +161,7 @@ func (ns *Namespace) receiveFrom(p Path) (*subqueue, error) {
 	return h, nil
 }
 
-// attachTo is receiveFrom for attaching receivers, which is an error at a subqueue that
+// attachTo is receiveFrom for attaching receivers. It also returns an error if the subqueue
 // forwards its messages (FWD-5, DLQ-13).
 func (ns *Namespace) attachTo(p Path) (*subqueue, error) {
 	h, err := ns.receiveFrom(p)
@@ -218,7 +218,7 @@ func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 	}
 	h := l.subqueue
 	if h.due(now) || ns.canServe(l) {
-		ns.requestMatch(h) // time alone does not mark it
+		ns.requestMatch(h) // changes that are due have not requested one
 		return false
 	}
 	ns.noteCredit(l)
@@ -286,8 +286,8 @@ func (ns *Namespace) Detach(now Instant, id LinkID, how DetachReason) {
 }
 
 // Match delivers ready messages to links with credit, one to each in rotation. If there are
-// more messages than one step may deliver, or it had to settle more messages that time has
-// changed than one step may, it continues at the next call; NextDue includes that.
+// more messages, or more changes that are due, than one step may handle, it continues at the
+// next call; NextDue includes that.
 func (ns *Namespace) Match(now Instant) {
 	todo := ns.needMatch
 	ns.needMatch = nil
@@ -311,7 +311,8 @@ func (ns *Namespace) Match(now Instant) {
 	}
 }
 
-// maxDeliveriesPerStep is the most messages that a Match delivers, however large the credit.
+// maxDeliveriesPerStep is the maximum number of messages that a Match delivers, however large the
+// credit.
 const maxDeliveriesPerStep = 4096
 
 // serveLinks serves h's links until most deliveries wait to be flushed, and ends those that do
@@ -381,11 +382,12 @@ func (ns *Namespace) deliverToLink(now Instant, h *subqueue, l *link, m *message
 	ns.effects.Deliveries = append(ns.effects.Deliveries, d)
 }
 
-// nextDeliverable returns the oldest deliverable message of h (SEQ-7). It settles messages on the way
-// that time has changed (TTL-19, TTL-31, PROP-11).
+// nextDeliverable returns the oldest deliverable message of h (SEQ-7), or nil if there is none or
+// the work for one step is done. On the way it makes the changes that are due (TTL-19, TTL-31,
+// PROP-11).
 func (ns *Namespace) nextDeliverable(now Instant, h *subqueue) *message {
-	// First all locks that have expired and scheduled messages that are due, also of its
-	// topic: an older message may be among them (SEQ-8).
+	// Expired locks and due scheduled messages come first, also those of its topic: an older
+	// message may be among them (SEQ-8).
 	if !ns.catchUp(now, h) {
 		ns.requestMatch(h)
 		return nil
@@ -415,8 +417,8 @@ func (ns *Namespace) catchUp(now Instant, h *subqueue) (all bool) {
 	return ns.settlePending(now, h)
 }
 
-// settlePending settles locks that have expired and scheduled messages that are due, and
-// reports whether all of it is done.
+// settlePending ends locks that have expired and activates scheduled messages that are due. It
+// returns false if it has to continue in another step.
 func (ns *Namespace) settlePending(now Instant, h *subqueue) (all bool) {
 	for work := 0; h.pendingDue(now) && !ns.schedulesWait(h); {
 		if work >= maxDuePerStep {

@@ -38,7 +38,7 @@ func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (
 	did.Seq = ns.acceptAs(now, to, s, ns.addContent(s), actor, editReason{from: true, key: old.Key, seq: old.Seq, at: from.path}.String())
 	ns.changes.hard = true
 	ns.accessed(now, to, "send", actor)
-	as := editReason{seq: did.Seq, at: to.Path} // at a topic there may be several
+	as := editReason{seq: did.Seq, at: to.Path} // without a key: a topic may make several copies
 	if to.Kind != Topic || s.ScheduledFor > now {
 		as.key, did.After = s.Key, ns.row(to.main, ns.messages[s.Key])
 	}
@@ -93,10 +93,11 @@ func (ns *Namespace) admitReplace(now Instant, m *message, from *subqueue, mv Mo
 	return to, ns.admitSpace(to, n)
 }
 
-// editReason is the reason of an event about a message before or after an edit.
+// An editReason is the reason of an event about a message before or after an edit. It identifies
+// the counterpart of that message.
 type editReason struct {
-	from bool
-	key  Key // zero if there is not exactly one
+	from bool // the counterpart is the message before the edit
+	key  Key  // zero if there is not exactly one counterpart
 	seq  Seq
 	at   Path
 }
@@ -108,9 +109,9 @@ func (e editReason) String() string {
 	return fmt.Sprintf("edited as %d #%d %s", e.key, e.seq, e.at)
 }
 
-// ParseEditReason parses the reason of an event of a message that Replace edited or made: other is the
-// counterpart, and before reports whether it is the one before the edit. ok is false for
-// other reasons, and if there is not exactly one counterpart.
+// ParseEditReason parses the reason of an event about a message that Replace edited or created:
+// other is the counterpart, and before reports whether that is the message before the edit. ok is
+// false for other reasons, and if there is not exactly one counterpart.
 func ParseEditReason(reason string) (other Target, before, ok bool) {
 	rest, before := strings.CutPrefix(reason, "edited from ")
 	if !before {
@@ -132,7 +133,7 @@ func ParseEditReason(reason string) (other Target, before, ok bool) {
 
 // ReplaceResult is the result of a Replace, with what UndoReplace needs to undo it.
 type ReplaceResult struct {
-	Seq    Seq // the number that Replace returned
+	Seq    Seq // the number of the new message; zero if it was dropped as a duplicate
 	Before Row // the message before the edit
 	After  Row // the new message; its key is zero if there is not exactly one: it was sent to a topic, or was dropped as a duplicate
 }
@@ -141,8 +142,8 @@ type ReplaceResult struct {
 const ReasonReplaceUndone = "the edit was taken back"
 
 // UndoReplace undoes a Replace: the new message is dropped, and the replaced one is restored
-// with its key, number, times and reasons, in one step (dashboard §4). s is the content of
-// r.Was, including its body. The error is ErrChanged if the new message has changed since,
+// with its key, number, times and reasons, in one step. s is the content of r.Before,
+// including its body. The error is ErrChanged if the new message has changed since,
 // ErrNotFound if the old subqueue does not exist any more, and ErrQuota if it is full. An
 // error changes nothing; the caller then calls DiscardStaged for s.
 func (ns *Namespace) UndoReplace(now Instant, r ReplaceResult, s Submission, actor string) error {
@@ -179,7 +180,7 @@ func (ns *Namespace) UndoReplace(now Instant, r ReplaceResult, s Submission, act
 	back.Content = s.Key
 	is, what := ns.insert(back, ns.addContent(s)), EventReturned
 	if !to.dead {
-		what = EventSent // it is another message that can be received
+		what = EventSent // one more message can be received
 	}
 	ns.touch(now, to.entity, "return", actor)
 	ns.audit(ns.event(what, now, is, to, actor, ReasonReplaceUndone))

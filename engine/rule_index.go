@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// A compiledRule is a compiled Rule. It is never changed.
+// A compiledRule is a Rule with its parsed filter and action. It is never changed.
 type compiledRule struct {
 	Rule
 	sub         *entity
@@ -62,11 +62,11 @@ func compareRules(a, b *compiledRule) int { return strings.Compare(a.sortKey, b.
 func (p *compiledRule) isLate() bool { return p.sql != nil && p.sql.Late() }
 
 // A ruleIndex finds the rules of a topic that select a message, without evaluating each: true
-// filters always do, correlation filters are found by the values they require (FILT-18), SQL
-// filters are evaluated.
+// filters select every message, correlation filters are found by the values they require
+// (FILT-18), and SQL filters are evaluated.
 type ruleIndex struct {
 	rules      map[RuleID]*compiledRule
-	always     []*compiledRule // true filters, sorted by at
+	always     []*compiledRule // true filters, sorted by sortKey
 	correlated filter.Index[*compiledRule]
 	sql        []*compiledRule
 	set        *RuleSet // of sql; nil if none
@@ -134,8 +134,9 @@ type ruleMatch struct {
 	err  error
 }
 
-// match returns those of a message, sorted by at. plan holds what was evaluated ahead; it is
-// used if the SQL rules are still the ones it was made with.
+// match returns the rules that select a message, or that could not be evaluated, sorted by
+// sortKey. plan holds results that were evaluated ahead; it is used if the SQL rules are still
+// the ones it was made with.
 func (s *ruleIndex) match(g *filterView, plan *Plan) []ruleMatch {
 	out := make([]ruleMatch, 0, len(s.always)+4)
 	for _, p := range s.always {
@@ -188,13 +189,14 @@ func newRuleSet(rules []*compiledRule) *RuleSet {
 	return s
 }
 
-// A Plan is the result of a topic's SQL rules for a message, evaluated before its turn.
+// A Plan holds the results of a topic's SQL rules for a message, evaluated before it is sent.
 type Plan struct {
 	set     *RuleSet
 	matches []ruleMatch
 }
 
-// Plan evaluates every rule that does not need the message's number.
+// Plan evaluates the rules that do not depend on values that are assigned when the message is
+// accepted, such as its number.
 func (s *RuleSet) Plan(c Content) *Plan {
 	g := filterView{content: &c}
 	return &Plan{set: s, matches: appendMatches(nil, s.early, &g)}
@@ -204,7 +206,7 @@ func (s *RuleSet) Plan(c Content) *Plan {
 // use; the namespace that it was given to updates it.
 type Rulebook struct{ sets sync.Map } // of *RuleSet by folded path
 
-// Of returns a topic's RuleSet, nil if it has no SQL rules.
+// Of returns a topic's RuleSet, or nil if it has no SQL rules.
 func (b *Rulebook) Of(topic Path) *RuleSet {
 	if set, ok := b.sets.Load(topic.Fold()); ok {
 		return set.(*RuleSet) //nolint:forcetypeassert // only RuleSets are stored
@@ -235,14 +237,14 @@ type filterView struct {
 	forFilter *filter.Message
 }
 
-// message returns what filters see (FILT-11, FILT-21).
+// message returns the message as filters see it (FILT-11, FILT-21).
 func (g *filterView) message() *filter.Message {
 	if g.forFilter != nil {
 		return g.forFilter
 	}
 	if g.content == nil {
 		c, err := g.packed.Content()
-		if err != nil { // only Pack writes them
+		if err != nil { // cannot happen: Pack wrote it
 			panic(fmt.Sprintf("the content of a message cannot be read: %v", err))
 		}
 		g.content = &c
@@ -265,7 +267,7 @@ func (g *filterView) message() *filter.Message {
 	return g.forFilter
 }
 
-// NewFilterMessage returns what filters see of a message before it is accepted.
+// NewFilterMessage returns a message as filters see it before it is accepted.
 func NewFilterMessage(c Content) filter.Message {
 	return filter.Message{
 		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, ReplyTo: c.ReplyTo,
@@ -275,10 +277,10 @@ func NewFilterMessage(c Content) filter.Message {
 	}
 }
 
-// A RulePart is the part of a rule that is invalid.
+// A RulePart is a part of a rule, as named in a RuleError.
 type RulePart string
 
-// The parts.
+// The parts of a rule.
 const (
 	PartName   RulePart = "name"
 	PartFilter RulePart = "filter"

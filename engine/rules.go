@@ -149,8 +149,8 @@ func hasNoRules(p Path, kind EntityKind) error {
 	return RefuseCode(ErrNotAllowed, 40301, "'%s' is a %s. Only subscriptions have rules.", p, kind)
 }
 
-// setRules is the only place where the rules of a subscription change: added are new rules,
-// or replace gone.
+// setRules is the only place where the rules of a subscription change. rules is the whole new list;
+// compared with the present one, the rules in added are new, and gone is missing unless it is nil.
 func (ns *Namespace) setRules(e *entity, rules []Rule, added []*compiledRule, gone *Rule) {
 	before, s := e.rules, &e.topic.ruleIndex
 	var was *compiledRule
@@ -290,8 +290,8 @@ func TryRule(r Rule, m filter.Message, l Limits) (RuleTrial, error) {
 	return t, nil
 }
 
-// CountCopies returns how many copies a subscription with these trials gets, and how many of them
-// are dead-lettered at once because a rule could not be evaluated.
+// CountCopies returns how many copies of a message a subscription gets, given the trials of its
+// rules, and how many of them are dead-lettered at once because a rule could not be evaluated.
 func CountCopies(trials []RuleTrial, c Config) (copies, dead int) {
 	plain, failed := 0, 0
 	for _, t := range trials {

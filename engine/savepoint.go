@@ -21,9 +21,9 @@ func (ns *Namespace) savepoint() savepoint {
 	}
 }
 
-// undoTo undoes what steps did since the savepoint to: records and their indexes, events,
-// deliveries, ended links, and the need for durability. Uses of entities are not undone. Its
-// cost is proportional to the steps since; but if entities or rules were added, removed
+// undoTo undoes the effects of the steps since a savepoint: changes of records and their indexes,
+// events, deliveries, ended links, and the need for durability. Uses of entities are not undone.
+// Its cost is proportional to the number of changes; but if entities or rules were added, removed
 // or changed, it visits all entities.
 func (ns *Namespace) undoTo(to savepoint) {
 	c := &ns.changes
@@ -72,8 +72,8 @@ func (ns *Namespace) undoTo(to savepoint) {
 	}
 }
 
-// undo restores one before-image. It uses the inner halves of the mutators, so the indexes
-// follow the records here too.
+// undo restores one before-image. It calls the functions that the mutators call too, so that the
+// indexes follow the records.
 func (ns *Namespace) undo(u undo) {
 	switch u.kind {
 	case undoInsert:
@@ -101,7 +101,7 @@ func (ns *Namespace) undo(u undo) {
 		u.pinned.pins--
 	case undoSeen:
 		ns.undoRemember(u.h.entity, u.seen)
-	case undoRank: // at the end, see undoTo
+	case undoRank: // undoTo restores ranks at the end
 	case undoTransaction, undoSetting, undoOther:
 		u.other()
 	}
@@ -117,8 +117,9 @@ func (ns *Namespace) undoLock(u undo) {
 	h.setLockDetails(u.m.Key, u.lock)
 }
 
-// dropUndone drops messages and contents that were added after a savepoint and are undone, above
-// all their bodies: a store may refuse for hours. Staged bodies remain to be deleted.
+// dropUndone drops messages and contents that were added after a savepoint and are undone. Above
+// all it drops their bodies, which would fill memory while a store refuses batches for hours.
+// Staged bodies remain to be deleted.
 func (ns *Namespace) dropUndone(to savepoint) {
 	c := &ns.changes
 	c.messages = deleteFrom(c.messages, to.messages, func(m *message) bool {
@@ -136,14 +137,15 @@ func (ns *Namespace) dropUndone(to savepoint) {
 }
 
 // Rollback undoes every step since the last Seal, after the store refused their batch.
-// Deliveries made by them, flushed or not, never happened and must not be released. Steps that
-// were answered before stay and are committed later.
+// Deliveries made by them, flushed or not, never happened, and their pins must not be released.
+// Steps before the last Seal stay and are committed later.
 func (ns *Namespace) Rollback() {
 	ns.undoTo(ns.changes.sealed)
 	ns.reportMemory()
 }
 
-// truncated returns list cut to its first n items; it may have fewer.
+// truncated returns the first n items of list, or all of them if there are fewer, and clears the
+// others.
 func truncated[T any](list []T, n int) []T {
 	if n >= len(list) {
 		return list
@@ -157,8 +159,8 @@ func deleteFrom[T any](list []T, n int, gone func(T) bool) []T {
 	return list[:n+len(slices.DeleteFunc(list[n:], gone))]
 }
 
-// Atomically runs step all or nothing: if step returns an error, its changes are undone, except
-// the times of last use of entities.
+// Atomically runs step and, if it returns an error, undoes its changes, except for the times of
+// last use of entities.
 func (ns *Namespace) Atomically(step func() error) error {
 	to := ns.savepoint()
 	if err := step(); err != nil {

@@ -21,7 +21,7 @@ type Submission struct {
 	TTL          time.Duration
 	ScheduledFor Instant
 	Plan         *Plan  // for a topic; nil to evaluate its rules during the send
-	Digest       Digest // of its MessageId; zero if it has none, and is never a duplicate
+	Digest       Digest // of its MessageId; zero if it has none
 
 	duplicate     bool     // set by markDuplicates
 	sharedContent *content // the content kept by a transaction; nil if Send makes one
@@ -42,7 +42,7 @@ func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission
 	return s, nil
 }
 
-// Size returns what the message counts in quotas (RT-3).
+// Size returns how many bytes the message counts in quotas (RT-3).
 func (s Submission) Size() int64 { return s.Content.Size() }
 
 func checkContent(c Content, l Limits) error {
@@ -174,7 +174,7 @@ func (ns *Namespace) DiscardStaged(batch []Submission) {
 	}
 }
 
-// admitSend checks whether everything may be sent, before anything changes.
+// admitSend checks whether the whole batch may be sent, before anything changes.
 func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entity, error) {
 	e, err := ns.sendableEntity(to)
 	if err == nil {
@@ -233,7 +233,7 @@ func (ns *Namespace) admitBatch(e *entity, batch []Submission) error {
 		if e.requiresSession() && !s.Content.HasSessionID() { // MSG-9
 			return RefuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 		}
-		if s.Staged && !ns.keys.issued(s.Key) { // opening a store deletes what was staged before
+		if s.Staged && !ns.keys.issued(s.Key) { // opening a store deletes bodies that were staged before
 			return Refuse(ErrBusy, "The store was reopened while the message was being sent. Nothing was sent. Retry.")
 		}
 	}
@@ -271,8 +271,8 @@ func (ns *Namespace) admitSpace(e *entity, n requiredSpace) error {
 	return ns.admitMemory(n.memory)
 }
 
-// spaceFor returns what a batch takes in e. A topic keeps one copy of a scheduled message until
-// it is due (SCH-17). The results of rules that read sequence numbers are a guess, because
+// spaceFor returns the space that a batch takes in e. A topic keeps one copy of a scheduled message
+// until it is due (SCH-17). The results of rules that read sequence numbers are a guess, because
 // numbers are not assigned yet.
 func (ns *Namespace) spaceFor(e *entity, batch []Submission, now Instant) (n requiredSpace) {
 	for _, s := range batch {
@@ -304,8 +304,8 @@ func nth(i, n int) string {
 	return fmt.Sprintf(" at position %d of the batch", i)
 }
 
-// checkQuota returns an error if more bytes, charged as in memory_account.go, would exceed the size that e
-// may have (DLQ-11, §1.5).
+// checkQuota returns an error if more bytes, charged as in memory_account.go, would exceed the size
+// that e may have (DLQ-11, §1.5).
 func (ns *Namespace) checkQuota(e *entity, more int64) error {
 	root := e.root()
 	most := root.Config.MaxBytes()

@@ -51,13 +51,14 @@ func sessionLockLost() error { return Refuse(ErrSessionLockLost, "%s", SessionLo
 // sessionID returns the id of m's session, at an entity with sessions.
 func (m *message) sessionID() string { return m.packed().SessionID() }
 
-// hasSession reports whether m may be where sessions are required.
+// hasSession reports whether m has a SessionId, as it must have where sessions are required.
 func (m *message) hasSession() bool { return m.packed().HasSessionID() }
 
 // requiresSession reports whether e requires sessions. Its dead-letter subqueues do not (DLQ-7).
 func (e *entity) requiresSession() bool { return e.Config.RequiresSession && e.Kind != Topic }
 
-// sessionIDMissing returns the reason why a message cannot be where sessions are required.
+// sessionIDMissing returns the dead-letter reason of a message without a SessionId where sessions
+// are required.
 func sessionIDMissing() *Extra {
 	return &Extra{Reason: ReasonNoSession, Description: "Session enabled entity doesn't allow a message whose session identifier is null."}
 }
@@ -90,7 +91,7 @@ func (ns *Namespace) checkSessionID(id string) error {
 	return nil
 }
 
-// acceptSession locks a session that is not locked for a link that has none (SES-2).
+// acceptSession gives an unlocked session to a link without one, and locks it (SES-2).
 func (ns *Namespace) acceptSession(now Instant, h *subqueue, l *link, id string) {
 	waited := l.awaitsSession()
 	s := ns.lockSession(h, id, now.Add(h.entity.Config.LockTime()), Lock{By: l.Client, Since: now})
@@ -116,8 +117,8 @@ func (ns *Namespace) acceptSession(now Instant, h *subqueue, l *link, id string)
 	ns.offer(h, s)
 }
 
-// lockSession is the only place where a session's lock begins, changes or ends; until zero
-// ends it. A session that then has nothing left is removed.
+// lockSession is the only place where a session's lock begins, changes or ends; it ends if until
+// is zero. A session that then has neither messages nor state is removed.
 func (ns *Namespace) lockSession(h *subqueue, id string, until Instant, l Lock) *session {
 	s := h.sessions.get(id)
 	var before sessionLock
@@ -149,9 +150,9 @@ func (ns *Namespace) releaseSession(now Instant, h *subqueue, s *session, client
 	ns.offer(h, s)
 }
 
-// loseSession ends the lock of a session that has expired, or as if it had: its unsettled
-// messages count a failed delivery, and its receiver is ended (SES-6, DC-2). actor is the
-// operator who broke the lock, if any.
+// loseSession ends a session's lock because it has expired or is broken: its unsettled messages
+// count a failed delivery, and its receiver is ended (SES-6, DC-2). actor is the operator who
+// broke the lock, if any.
 func (ns *Namespace) loseSession(now Instant, h *subqueue, s *session, actor string) *Event {
 	client := s.lock.By
 	if l := s.lock.link; l != nil {
@@ -172,8 +173,8 @@ func (ns *Namespace) loseSession(now Instant, h *subqueue, s *session, actor str
 	return ns.sessionEvent(EventSessionLost, now, h, s.id, client, "")
 }
 
-// expireSessionLocks ends the session lock of h that expired first, if any, or unlocks the first limit
-// of its messages; it returns the number of changes.
+// expireSessionLocks unlocks the messages of the session of h whose lock expired first, if any, and
+// then ends that lock. After limit messages it stops. It returns the number of changes.
 func (ns *Namespace) expireSessionLocks(now Instant, h *subqueue, limit int) (done int) {
 	if h.sessions == nil || !h.sessions.locked.end().Passed(now) {
 		return 0
@@ -203,8 +204,8 @@ func (ns *Namespace) sessionOfLink(now Instant, id LinkID) (*link, *session, err
 	}
 }
 
-// HeldSession returns the session that a link holds, and until when; ok is false if it has none or
-// the link does not exist any more.
+// HeldSession returns the session that a link holds, and the end of its lock. ok is false if the
+// link has no session or does not exist any more.
 func (ns *Namespace) HeldSession(id LinkID) (a SessionAccepted, ok bool) {
 	l := ns.links[id]
 	if l == nil || l.session == nil {
@@ -225,8 +226,8 @@ func (ns *Namespace) RenewSession(now Instant, id LinkID) (Instant, error) {
 	return s.lock.until, nil
 }
 
-// renewSession costs the same however many messages are locked, and adds one event for all of
-// them.
+// renewSession renews a session's lock and adds an event. The cost does not depend on the number of
+// locked messages.
 func (ns *Namespace) renewSession(now Instant, h *subqueue, s *session, client string) {
 	ns.lockSession(h, s.id, now.Add(h.entity.Config.LockTime()), s.lock.renewed(now))
 	if last := s.lock.locked.last(); last != nil {
@@ -236,9 +237,9 @@ func (ns *Namespace) renewSession(now Instant, h *subqueue, s *session, client s
 	ns.sessionEvent(EventSessionRenewed, now, h, s.id, client, "")
 }
 
-// alignSessionDeadline gives the last locked message of m's session the session's deadline, after the
-// deadline or the locked messages have changed. This is how the store knows the deadline: the
-// other messages keep the one that they were locked with, until they are the last.
+// alignSessionDeadline gives the last locked message of m's session the session's deadline, after
+// the deadline or the locked messages have changed. This is how the deadline is stored: the other
+// messages keep the one that they were locked with, until they are the last.
 func (ns *Namespace) alignSessionDeadline(h *subqueue, m *message) {
 	if h.sessions == nil {
 		return
@@ -260,15 +261,15 @@ func (ns *Namespace) sessionEvent(kind EventKind, now Instant, h *subqueue, id, 
 	return &ns.events[len(ns.events)-1]
 }
 
-// This file connects links and sessions: it decides which link gets which session, and
+// The rest of this file connects links and sessions: it decides which link gets which session, and
 // delivers a session's messages to its link. The cost does not depend on the number of idle
-// links: those that wait are in lists of their own.
+// links, because waiting links are in lists of their own.
 
 // awaitsSession reports whether l waits for its session. That keeps its entity from being idle, as
 // credit does (IDLE-8).
 func (l *link) awaitsSession() bool { return l.Session.Want == NextSession && l.took == nil }
 
-// noWaitCount returns what l adds to sessions.noWait while it is pending.
+// noWaitCount returns how much l adds to sessions.noWait while it waits for a session.
 func (l *link) noWaitCount() int {
 	if l.NoWait {
 		return 1
@@ -320,7 +321,7 @@ func (ss *sessions) await(l *link) {
 // stopAwaiting undoes await.
 func (ss *sessions) stopAwaiting(l *link) {
 	ss.noWait -= l.noWaitCount()
-	if ss.accepting[0] == l { // mostly
+	if ss.accepting[0] == l { // the usual case
 		ss.accepting[0] = nil
 		ss.accepting = ss.accepting[1:]
 		return
@@ -341,8 +342,8 @@ func (ns *Namespace) offer(h *subqueue, s *session) {
 	}
 }
 
-// canServeSession reports whether the receiver that holds s could be given a message: one with
-// Limits.SessionLocks locked messages must settle some first. So ending a session's lock
+// canServeSession reports whether the receiver that holds s could get a message. A receiver with
+// Limits.SessionLocks locked messages must settle some first, so that ending a session's lock
 // never unlocks more than that.
 func (ns *Namespace) canServeSession(s *session) bool {
 	if s.lock == nil || s.lock.link == nil || s.order.ready() == 0 {
@@ -425,9 +426,9 @@ func (ns *Namespace) serveSessions(now Instant, h *subqueue, most int) (all bool
 	return true
 }
 
-// A sessionWatch notes when watched sessions get something to receive. Receivers whose
-// session's lock has expired watch that session: see [Namespace.WatchSession]. The zero
-// value watches nothing. A nil *sessionWatch ignores all calls.
+// A sessionWatch records when watched sessions get a message that can be received. Receivers
+// whose session's lock has expired watch that session: see [Namespace.WatchSession]. The zero
+// value watches nothing. A nil *sessionWatch ignores calls of note.
 type sessionWatch struct {
 	watched map[watchedSession]bool
 	changed []watchedSession // since the last call of WatchedSessionsAvailable
@@ -457,9 +458,9 @@ func (w *sessionWatch) noteAll(h *subqueue) {
 	}
 }
 
-// WatchSession makes WatchedSessionsAvailable report a session as soon as a message of it can be received
-// while no receiver holds it, or when its entity is deleted or rejects receivers (SES-20).
-// Messages that are ready when the watch begins are not reported: the caller checks the
+// WatchSession makes WatchedSessionsAvailable report a session as soon as a message of it can be
+// received while no receiver holds it, or when its entity is deleted or rejects receivers
+// (SES-20). Messages that are ready when the watch begins are not reported: the caller checks the
 // session itself. p is written as in [SessionAccepted].
 func (ns *Namespace) WatchSession(p Path, id string) {
 	if ns.watch.watched == nil {
@@ -472,15 +473,15 @@ func (ns *Namespace) WatchSession(p Path, id string) {
 	}
 }
 
-// UnwatchSession ends what WatchSession began.
+// UnwatchSession stops watching a session.
 func (ns *Namespace) UnwatchSession(p Path, id string) {
 	delete(ns.watch.watched, watchedSession{p, id})
 }
 
-// WatchedSessionsAvailable returns the watched sessions that got something to receive since the last call,
-// or whose entity was deleted or rejects receivers. A session may be listed twice. A session
-// whose first ready message has expired is returned once that has been removed and another
-// message can be received.
+// WatchedSessionsAvailable returns the watched sessions that got a message to receive since the
+// last call, or whose entity was deleted or rejects receivers. A session may be listed twice. A
+// session whose first ready message has expired is returned once that message has been removed
+// and another one can be received.
 func (ns *Namespace) WatchedSessionsAvailable(now Instant) (all []SessionAccepted) {
 	for _, at := range ns.watch.changed {
 		if !ns.watch.watched[at] {
@@ -494,9 +495,9 @@ func (ns *Namespace) WatchedSessionsAvailable(now Instant) (all []SessionAccepte
 	return all
 }
 
-// SessionAvailable reports whether a session has a message that its next receiver would get,
-// as far as its first ready message tells. It returns an error if the session's entity was
-// deleted or rejects receivers. It has no effect.
+// SessionAvailable reports whether a session has a message that its next receiver would get. It
+// checks only the first ready message. It returns an error if the session's entity was deleted or
+// rejects receivers. It has no effect.
 func (ns *Namespace) SessionAvailable(now Instant, p Path, id string) (bool, error) {
 	h, err := ns.attachTo(p)
 	if err != nil {

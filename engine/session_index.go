@@ -32,7 +32,7 @@ type sessionLock struct {
 	toServe   bool  // it is in sessions.toServe, until the lock ends
 }
 
-// A sessionState is what receivers store for each other (SES-11).
+// A sessionState is the state that receivers store in a session for later receivers (SES-11).
 type sessionState struct {
 	text string
 	at   Instant // when it was set
@@ -68,8 +68,8 @@ type sessions struct {
 
 func newSessions(of *subqueue) *sessions { return &sessions{byID: map[string]*session{}, subqueue: of} }
 
-// get returns a session, adding it if it does not exist; the caller then gives it content or
-// calls update.
+// get returns a session, adding it if it does not exist. The caller then gives the new session a
+// message, a lock or a state, or calls update, which removes it.
 func (ss *sessions) get(id string) *session {
 	s := ss.byID[id]
 	if s == nil {
@@ -146,8 +146,7 @@ func (s *session) count(m *message, c class, by int32) {
 	}
 }
 
-// setLock locks s until an instant, zero to unlock it. Its messages must be unlocked before
-// that.
+// setLock locks s until an instant, or unlocks it if that is zero. Unlock its messages before.
 func (ss *sessions) setLock(s *session, until Instant, l Lock) {
 	switch {
 	case until == 0:
@@ -217,8 +216,8 @@ func (t *lockedSessions) Pop() any {
 	return s
 }
 
-// restoreLock locks the session of a locked message that is about to be restored, without a link:
-// details of its lock are not stored (DEC-12). The deadline is that of the last message
+// restoreLock locks the session of a locked message that is about to be restored. The lock has no
+// link and no details, which are not stored (DEC-12). Its deadline is that of the last message
 // locked in the session.
 func (ss *sessions) restoreLock(m *message) {
 	s := ss.get(m.sessionID())
@@ -227,11 +226,11 @@ func (ss *sessions) restoreLock(m *message) {
 	}
 }
 
-// This file maintains the line of available sessions, by rank. A session that becomes
-// available gets the next rank; one that lost its rank by a step that is undone gets that
-// rank back, so that the line is as it was.
+// The line of available sessions is sorted by rank. A session that becomes available gets the next
+// rank. If a step in which a session lost its rank is undone, the session gets that rank back, so
+// that the line is as it was.
 
-// sessionLine is a list of sessions by rank.
+// A sessionLine is a linked list of sessions.
 type sessionLine struct {
 	first, last *session
 	n           int
@@ -355,7 +354,7 @@ func (r savedRanks) restore() {
 	}
 }
 
-// A sortedSessions is a list of sessions in id order. The zero roll is empty.
+// A sortedSessions is a list of sessions in id order. The zero value is empty.
 //
 // INVARIANT: no chunk is empty or longer than chunkSize, and the chunks one after the other
 // are sorted.
@@ -363,7 +362,7 @@ type sortedSessions struct{ chunks [][]*session }
 
 func byID(s *session, id string) int { return cmp.Compare(s.id, id) }
 
-// chunk returns the index of the first chunk that ends with id or a later one, len(r.chunks)
+// chunk returns the index of the first chunk that ends with id or a later one, or len(r.chunks)
 // if none does.
 func (r *sortedSessions) chunk(id string) int {
 	i, _ := slices.BinarySearchFunc(r.chunks, id, func(c []*session, id string) int { return byID(c[len(c)-1], id) })
@@ -414,7 +413,7 @@ func (r *sortedSessions) join(i int) {
 	r.chunks = shrinkSlice(slices.Delete(r.chunks, i+1, i+2))
 }
 
-// from iterates over the sessions from an id upwards. The roll must not change meanwhile.
+// from iterates over the sessions from an id upwards. r must not change meanwhile.
 func (r *sortedSessions) from(id string) iter.Seq[*session] {
 	return func(yield func(*session) bool) {
 		for i := r.chunk(id); i < len(r.chunks); i++ {

@@ -164,8 +164,8 @@ func (ns *Namespace) SetSessionStateAt(now Instant, p Path, id string, state *st
 	return ns.setSessionStateAt(now, h, id, state, actor)
 }
 
-// SetSessionStateIf is SetSessionStateAt if the state still has the tag that the caller saw; otherwise it
-// returns ErrChanged.
+// SetSessionStateIf is SetSessionStateAt if the state still has the tag that the caller saw.
+// Otherwise it returns ErrChanged.
 func (ns *Namespace) SetSessionStateIf(now Instant, p Path, id string, seen SessionStateTag, state *string, actor string) error {
 	h, err := ns.subqueueForState(p, id)
 	if err != nil {
@@ -216,7 +216,7 @@ func (ns *Namespace) SessionStateAt(p Path, id string) (state string, set bool, 
 // session that is added or removed meanwhile may be included or not.
 type SessionList struct {
 	Path         Path
-	ChangedSince Instant // only sessions whose state was set later; zero for those with ready or locked messages, or a state (sdk-demands 12)
+	ChangedSince Instant // only sessions whose state was set later; zero for those with ready or locked messages, or a state
 	Skip         int     // how many sessions to skip at the beginning; counted down
 	Top          int     // how many to list at most; never more than maxSessionsListed
 
@@ -225,7 +225,8 @@ type SessionList struct {
 	Done bool
 }
 
-// maxSessionsListed is the most ids in one list: for more, the client asks again and skips these.
+// maxSessionsListed is the maximum number of ids in one list. To get more, the client requests
+// another list that skips these.
 const maxSessionsListed = 1000
 
 // ListSessions examines up to limit more sessions and advances l.
@@ -269,7 +270,7 @@ type SessionRow struct {
 	Active, Locked, Deferred, Scheduled int64
 	LockedUntil                         Instant // zero if not locked
 	Lock                                Lock    // details of the lock
-	Attached                            bool    // its receiver is attached; otherwise the lock only waits for its end
+	Attached                            bool    // its receiver is attached; otherwise the lock stays until it expires
 	StateSet                            bool
 	StateSize                           int     // bytes
 	ChangedAt                           Instant // of the state; zero if not set

@@ -14,8 +14,8 @@ type Settlement struct {
 	Description string           // of DeadLetter; empty if none
 	Modify      value.Properties // merged into the application properties by Abandon, Defer and DeadLetter (SETL-2)
 	Client      string
-	// A token is accepted from whichever client sends it (LOCK-8); Path, if set, must be the
-	// message's subqueue.
+	// Path, if set, must be the message's subqueue. The token is accepted from any client
+	// (LOCK-8).
 	Path Path
 	// Link is the receiver that got the message, for a client that settles by token alone:
 	// while the link still holds its session, a message that it cannot settle has lost its
@@ -39,8 +39,8 @@ func (o Outcome) String() string {
 	return [...]string{"complete", "abandon", "defer", "dead-letter", "release"}[o]
 }
 
-// Settle ends a delivery. The error is ErrLockLost if the lock has expired, was settled or
-// belongs to a former delivery, and nothing changes (LOCK-6, LOCK-7).
+// Settle ends a delivery. The error is ErrLockLost if the lock has expired, the message was settled
+// already, or the token belongs to an earlier delivery; nothing changes then (LOCK-6, LOCK-7).
 func (ns *Namespace) Settle(now Instant, s Settlement) error {
 	m, h, large, err := ns.settleable(now, &s)
 	if err != nil {
@@ -80,7 +80,7 @@ func (ns *Namespace) Settle(now Instant, s Settlement) error {
 	return nil
 }
 
-// settleable checks whether s may be done, before anything changes; large reports whether the
+// settleable checks whether s is allowed, before anything changes; large reports whether the
 // message would exceed the limit on its properties.
 func (ns *Namespace) settleable(now Instant, s *Settlement) (m *message, h *subqueue, large bool, err error) {
 	if m, h, err = ns.messageOfToken(now, s.Token, s.Path, s.Link); err != nil {
@@ -118,8 +118,8 @@ func headerSizeExceeded() *Extra {
 	return &Extra{Reason: ReasonHeaderSize, Description: "The size quota for this stream has been exceeded."}
 }
 
-// exceedsHeaderSize reports whether a message would have more properties than allowed, with those of
-// its settlement. It is then dead-lettered, if possible (§6.2).
+// exceedsHeaderSize reports whether a message would have more properties than allowed, with those
+// of its settlement. It is then dead-lettered, if possible (§6.2).
 func (ns *Namespace) exceedsHeaderSize(m *message, modify value.Properties) bool {
 	if len(modify) == 0 {
 		return false
@@ -163,10 +163,10 @@ func (ns *Namespace) messageOfToken(now Instant, t LockToken, at Path, by LinkID
 	return m, h, nil
 }
 
-// lockLostError returns the error for a token that is not valid any more: where sessions are required,
-// it is the session's lock that was lost (SES-6, SES-10), unless the link by still holds it
-// (SES-21). The subqueue is where the client says it received, otherwise where the message is
-// now; h is nil if the message does not exist.
+// lockLostError returns the error for a token that is not valid any more: where sessions are
+// required, the session's lock was lost (SES-6, SES-10), unless the link by still holds it
+// (SES-21). The subqueue is at, if the client names the one it received from, otherwise h, where
+// the message is now; h is nil if the message does not exist.
 func (ns *Namespace) lockLostError(now Instant, h *subqueue, at Path, by LinkID) error {
 	if _, _, err := ns.sessionOfLink(now, by); err == nil {
 		return lockLost()
@@ -272,7 +272,8 @@ func (ns *Namespace) SettleAllInTx(now Instant, id TxID, all []Settlement) error
 	return ns.settleTogether(all, func(s Settlement) error { return ns.SettleInTx(now, id, s) })
 }
 
-// settleTogether undoes everything if one of all fails.
+// settleTogether calls do for each settlement. If one fails, it undoes the ones before and returns
+// the error.
 func (ns *Namespace) settleTogether(all []Settlement, do func(Settlement) error) error {
 	before := ns.savepoint()
 	for _, s := range all {
@@ -284,8 +285,8 @@ func (ns *Namespace) settleTogether(all []Settlement, do func(Settlement) error)
 	return nil
 }
 
-// A Lock contains details of a lock besides its end, for people. It is in memory only: after
-// a restart, only what has happened since is known (DEC-12).
+// A Lock contains details of a lock besides its end, for people. They are in memory only and are
+// lost in a restart (DEC-12).
 type Lock struct {
 	By        string  // the client that has the lock; empty if unknown
 	Since     Instant // when it began; zero if before a restart
@@ -299,9 +300,9 @@ func (l Lock) renewed(now Instant) Lock {
 	return l
 }
 
-// lock returns the details of m's lock; the zero Lock if m is not locked. In a session only
-// renewals after m was locked count: for these, h.locks contains how often the session had
-// been renewed by then.
+// lock returns the details of m's lock, or the zero Lock if m is not locked. In a session only
+// renewals after m was locked count. For this purpose, Renewals in h.locks is how often the
+// session had been renewed when m was locked.
 func (h *subqueue) lock(m *message) Lock {
 	if !m.Locked() {
 		return Lock{}
@@ -322,8 +323,8 @@ func (h *subqueue) lock(m *message) Lock {
 type LockQuery struct {
 	Client   string
 	Paths    []Path // the subqueues to search, in this order; unknown ones are skipped
-	Limit    int    // the most messages to return
-	MaxLooks int    // the most locked messages to look at, whichever client has them
+	Limit    int    // the maximum number of messages to return
+	MaxLooks int    // the maximum number of locked messages to examine, of any client
 }
 
 // LockedBy lists the messages that a client has locked, by subqueue and number; all is false

@@ -25,11 +25,12 @@ var ErrDamaged = errors.New("the store is damaged")
 // unlike after a wrong password.
 var ErrUnreachable = errors.New("the store cannot be reached")
 
-// A Store persists what the engine decided. It applies no rule and reads no clock. Commits do
-// not overlap: there is one writer; Stage and Body may be called at any time, concurrently.
+// A Store persists the changes that the engine has decided. It applies no rule and reads no clock.
+// Commits do not overlap, because there is one writer. Stage and Body may be called at any time,
+// concurrently.
 type Store interface {
 	// Load yields everything stored: the Clock, Access and settings, then entities, then
-	// rules and meters, then sessions and Seen in the order of their numbers, then contents,
+	// rules and meters, then sessions and, in the order of their numbers, SeenIDs, then contents,
 	// then messages. Records of a subqueue that no entity has are skipped, and contents that
 	// no message refers to may be.
 	Load(ctx context.Context) iter.Seq2[Record, error]
@@ -69,8 +70,8 @@ type InMemory interface {
 	InMemory() bool
 }
 
-// WriteFailureNotifier is implemented by a Store that notices between commits that it cannot accept writes
-// any more, for instance because its file was deleted.
+// WriteFailureNotifier is implemented by a Store that notices between commits that it cannot accept
+// writes any more, for instance because its file was deleted.
 type WriteFailureNotifier interface {
 	// WriteFailure yields the reason once; it wraps ErrUnwritable.
 	WriteFailure() <-chan error
@@ -79,7 +80,7 @@ type WriteFailureNotifier interface {
 // DropAccepter is implemented by a Store that may accept some batches while it refuses others.
 type DropAccepter interface {
 	// AcceptsDrops reports whether Commit accepts batches of which NeedsNoSpace is true, although
-	// it refuses others with ErrUnwritable: the disk is full.
+	// it refuses others with ErrUnwritable because the disk is full.
 	AcceptsDrops() bool
 }
 
@@ -107,8 +108,8 @@ type Owner struct {
 	Epoch uint64
 }
 
-// A Record is a record that Load yields: Clock, Entity, Rule, Meter, SessionRecord, SeenIDs, Access,
-// Setting, StoredContent, Message or Damaged.
+// A Record is a value that Load yields: a Clock, Entity, Rule, Meter, SessionRecord, SeenIDs,
+// Access, Setting, StoredContent, Message or Damaged.
 type Record interface{ record() }
 
 func (Clock) record()         {}
@@ -130,8 +131,8 @@ type Clock struct{ Now Instant }
 // were ever set.
 type Access struct{ Rules []AccessRule }
 
-// Damaged is a message that is not as it was written. It stays in the store and is
-// not delivered, even if parts of it can be read.
+// Damaged identifies a message that is not stored as it was written. It stays in the store
+// and is not delivered, even if parts of it can be read.
 type Damaged struct {
 	Key      Key
 	Subqueue SubqueueID // as read; it may be wrong
@@ -160,8 +161,8 @@ type Body struct {
 }
 
 // A Batch is the content of one commit: values to put and identities to drop. It names each
-// identity at most once, so the order of application does not matter. Dropping a holder also
-// drops its messages, meter, rules, sessions and Seen, at once or later: Load does not yield
+// identity at most once, so the order of application does not matter. Dropping a subqueue also
+// drops its messages, meter, rules, sessions and SeenIDs, at once or later: Load does not yield
 // them again.
 type Batch struct {
 	Hard bool
@@ -187,7 +188,7 @@ type Batch struct {
 	DropSettings  []string // keys
 	DropMessages  []Key
 	DropContents  []DroppedContent
-	SetAside      []Key // damaged messages, to be copied before DropContents drops their contents; stores that never yield any may ignore it
+	SetAside      []Key // damaged messages, to be copied before DropContents drops their contents; stores that never yield Damaged may ignore it
 
 	// Audit are the events of operators' actions, numbered; a History stores them with the
 	// batch, other stores may ignore them.
@@ -224,13 +225,13 @@ type Digest [16]byte
 // accepted at At or earlier are forgotten.
 type SeenIDs struct {
 	Subqueue SubqueueID // a queue or topic
-	N        uint64     // rising at its holder, where it identifies the record
+	N        uint64     // increases within a subqueue, where it identifies the record
 	At       Instant    // when they were accepted
 	Digests  []Digest
 }
 
-// SeenIDsThrough identifies all Seen of a holder up to a number, whose window has passed. A
-// batch that contains one contains no Seen of that holder with such a number.
+// SeenIDsThrough identifies all SeenIDs of a subqueue up to a number, whose window has passed. A
+// batch that contains one contains no SeenIDs of that subqueue with such a number.
 type SeenIDsThrough struct {
 	Subqueue SubqueueID
 	N        uint64 // inclusive

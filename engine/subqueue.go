@@ -1,14 +1,14 @@
 package engine
 
-// message is a Message in its indexes.
+// A message is a Message in memory, with its content and its alarm.
 type message struct {
 	Message
 	content    *content
 	alarmFlags alarmFlags
 }
 
-// alarmFlags combine the time of a message's alarm in its holder with three flag bits: together
-// they keep a waiting message in 112 bytes.
+// alarmFlags combines the time of a message's alarm with three flag bits, so that a waiting message
+// takes only 112 bytes.
 type alarmFlags int64
 
 const (
@@ -19,7 +19,7 @@ const (
 	flagMask     = 1<<flagBits - 1
 )
 
-// alarm returns the time of m's alarm in its holder, or zero if it has none.
+// alarm returns the time of m's alarm in its subqueue, or zero if it has none.
 func (m *message) alarm() Instant { return Instant(m.alarmFlags >> flagBits) }
 
 func (m *message) setAlarm(at Instant) {
@@ -32,7 +32,7 @@ func (m *message) hasFlag(mark alarmFlags) bool { return m.alarmFlags&mark != 0 
 type content struct {
 	key          Key
 	packed       Packed
-	size         int64 // the size of each copy of it for quotas
+	size         int64 // how many bytes each copy counts in quotas
 	hasBody      bool
 	refs         int32 // messages that refer to it
 	pins         int32 // deliveries whose body has not been read yet
@@ -53,7 +53,7 @@ func (m *message) packed() Packed {
 	return m.content.packed
 }
 
-// ready reports whether m may be received, as of the last time it was looked at.
+// ready reports whether m may be received, as of the last time it was judged.
 func (m *message) ready() bool { return m.State == Active && m.LockedUntil == 0 }
 
 // class is the list that a message is in, and the count that includes it.
@@ -80,8 +80,9 @@ func classOf(m Message) class {
 	}
 }
 
-// A subqueue is a subqueue with its indexes: the main one of a queue, topic or subscription,
-// its dead-letter or its transfer dead-letter subqueue.
+// A subqueue holds the messages and receivers of one subqueue of an entity, with their indexes. It
+// is the main one of a queue, topic or subscription, its dead-letter or its transfer dead-letter
+// subqueue.
 type subqueue struct {
 	id         SubqueueID
 	path       Path
@@ -92,8 +93,8 @@ type subqueue struct {
 
 	order    order          // every message by number
 	byClass  [classes]order // lists of the locked, deferred and scheduled messages
-	expiring alarms         // messages whose next alarm is their expiry: the horizon
-	pending  alarms         // locks outside of sessions, and schedules
+	expiring alarms         // of messages whose next change is their expiry; see Horizon
+	pending  alarms         // of messages that are locked outside of sessions, or scheduled
 	count    [classes]int64
 	bytes    int64 // as clients see them
 	charged  int64 // as they count against the quota; see memory_account.go
@@ -109,7 +110,7 @@ type subqueue struct {
 	links           linkLines                 // receivers attached here
 	selectors       map[string]*selectorIndex // by text, for links with a selector; nil if none
 	selecting       int                       // waiting links with a selector
-	turns           int64                     // counts links that have begun to wait; see link.turn
+	turns           int64                     // counts links that have begun to wait; see link.waitTurn
 	step            int64                     // counts calls of catchUpSelectors
 	selectorsBehind bool                      // the last step did not have enough looks for the selectors
 	locks           map[Key]Lock              // details of locks; see lock
@@ -117,7 +118,7 @@ type subqueue struct {
 	needsMatch      bool                      // it is in Namespace.needMatch
 	expiryWatch     *expiryWatch              // the namespace's expiry watch, if it covers this subqueue
 
-	memoryRetryAt Instant // pending is not checked before then; see waits
+	memoryRetryAt Instant // pending is not checked before then; see schedulesWait
 	rejudge       Seq     // the next number whose alarm must be set again after a change of terms; zero if none
 
 	dueAt      Instant // when something is due here; zero if never
@@ -158,8 +159,8 @@ func (h *subqueue) arm(m *message, at Instant) {
 	}
 }
 
-// withSessionLock returns m as clients see it: in a session its lock ends with the session's, which
-// may be later than m's own LockedUntil (SES-5).
+// withSessionLock returns m as clients see it: in a session its lock ends with the session's lock,
+// which may be later than m's own LockedUntil (SES-5).
 func (h *subqueue) withSessionLock(m *message) Message {
 	v := m.Message
 	if h.sessions == nil || !v.Locked() {
@@ -255,7 +256,7 @@ func (h *subqueue) changeMessage(m *message, next Message) {
 	}
 	h.forwarding.unhold(m)
 	m.Message = next
-	if was != will || h.dead { // otherwise its readiness has not changed
+	if was != will || h.dead { // otherwise it belongs where it was
 		h.classify(m)
 	}
 	h.updateSelectors(m)

@@ -20,10 +20,10 @@ func (ns *Namespace) NextDue() Instant {
 }
 
 // Sweep does work that is due without a request, about work changes at most, and reports
-// whether more is due. Every step judges what it touches (TTL-31), so that requests get the
-// same results without it, with three exceptions: only Sweep forwards messages (§11) and
-// deletes idle entities (§10); and clients that wait, for a message, for a session or for the
-// loss of a session's lock, learn from it what time alone has done.
+// whether more is due. Every step judges the messages that it uses (TTL-31), so that requests
+// get the same results without Sweep, with three exceptions: only Sweep forwards messages (§11)
+// and deletes idle entities (§10); and clients that wait for a message, a session or the loss of
+// a session's lock depend on Sweep where the cause is time alone.
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 	work -= ns.endOverdue(now, (work+1)/2) // neither transactions nor subqueues wait for all of the others
 	for ns.collectDue(now); work > 0 && len(ns.rotation) > 0; ns.collectDue(now) {
@@ -59,8 +59,8 @@ func (ns *Namespace) SweepDrops(now Instant, work int) (more bool) {
 	return ns.Sweep(now, work)
 }
 
-// collectDue moves subqueues with something due from the heap to the turn, also between slices: a
-// message just forwarded goes on in the same Sweep.
+// collectDue moves subqueues with something due from the heap to the rotation. Sweep calls it also
+// between slices, so that a message just forwarded is forwarded further in the same Sweep.
 func (ns *Namespace) collectDue(now Instant) {
 	for len(ns.due) > 0 && ns.due[0].dueAt.Passed(now) {
 		h := ns.due[0]
@@ -156,8 +156,8 @@ func (ns *Namespace) applyVerdict(now Instant, h *subqueue, m *message) (stays b
 	}
 }
 
-// freeDeleted frees the messages of a deleted subqueue, a slice at a time; the store drops them by
-// their holder.
+// freeDeleted frees up to limit messages of a deleted subqueue; the store drops them with the
+// subqueue.
 func (ns *Namespace) freeDeleted(limit int) (done int) {
 	h := ns.freeing[0]
 	var gone []*message
@@ -183,7 +183,7 @@ func (ns *Namespace) freeDeleted(limit int) (done int) {
 // dueSubqueues is a heap of subqueues by when something is due there.
 type dueSubqueues []*subqueue
 
-// fix moves h to the position for h.at, out of the heap if that is zero.
+// fix moves h to the position for h.dueAt, or removes it from the heap if that is zero.
 func (d *dueSubqueues) fix(h *subqueue) {
 	switch {
 	case h.dueAt <= 0:
@@ -225,7 +225,7 @@ func (d *dueSubqueues) Pop() any {
 	return h
 }
 
-// Upcoming contains when time alone will next do something of each kind; zero means never.
+// Upcoming contains the times of the next changes by time alone, by kind; zero means never.
 type Upcoming struct {
 	Expiry     Instant // a message expires
 	Activation Instant // a scheduled message becomes available
@@ -233,8 +233,8 @@ type Upcoming struct {
 	AutoDelete Instant // an entity deletes itself, if it stays unused
 }
 
-// Upcoming returns what happens next. Where many messages are scheduled and few locked, or
-// vice versa, it takes time in proportion to the many.
+// Upcoming returns when the next change of each kind is due. Where many messages are scheduled and
+// few are locked, or vice versa, it takes time in proportion to the many.
 func (ns *Namespace) Upcoming() (u Upcoming) {
 	for _, h := range ns.subqueues {
 		if a, ok := h.expiring.first(); ok {

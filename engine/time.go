@@ -28,7 +28,7 @@ func At(t time.Time) Instant {
 	return Instant(t.UnixMilli())
 }
 
-// Time returns i as a UTC time; the zero time for the zero Instant.
+// Time returns i as a UTC time, or the zero time for the zero Instant.
 func (i Instant) Time() time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -173,8 +173,8 @@ func parseClock(text, s string) (time.Duration, bool, error) {
 	return d, never, nil
 }
 
-// exactDuration is a lossless sum of times, so that ParseDuration returns exactly what FormatDuration
-// was given.
+// An exactDuration is a lossless sum of durations, so that ParseDuration returns exactly the
+// duration that FormatDuration formatted.
 type exactDuration struct {
 	ns     big.Rat
 	months big.Int // twelve for each year

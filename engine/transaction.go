@@ -57,11 +57,11 @@ type txOperation struct {
 
 func (o *txOperation) settles() bool { return len(o.batch) == 0 && len(o.cancel) == 0 }
 
-// BeginTransaction begins a transaction. owner is for people and becomes the actor of its operations.
-// Its time runs from its first operation (TX-2); one without operations is considered
-// forgotten and rolled back after five times as long. Until then it is ended with Discharge.
+// BeginTransaction begins a transaction; end it with Discharge. owner is for people and becomes the
+// actor of its operations. Its time runs from its first operation (TX-2); a transaction without
+// operations is considered forgotten, and rolled back, after five times as long.
 //
-// Operations may be at any number of entities, except after Confine.
+// Its operations may concern any number of entities, except after Confine.
 //
 // The error is ErrNotAllowed if the namespace does not offer transactions, and ErrBusy if too
 // many are open.
@@ -82,7 +82,7 @@ func (ns *Namespace) BeginTransaction(now Instant, owner string) (TxID, error) {
 	return t.id, nil
 }
 
-// add and leave are the only places where the set of open transactions changes.
+// add and remove are the only places where the set of open transactions changes.
 func (x *transactions) add(t *transaction) {
 	if x.open == nil {
 		x.open = map[TxID]*transaction{}
@@ -113,7 +113,7 @@ func (ns *Namespace) transaction(now Instant, id TxID) (*transaction, error) {
 
 // Discharge ends a transaction. On commit, its operations are done in the order in which they
 // were added, and the numbers of the sent messages are returned in that order, as by Send. If
-// one of them fails, none is done; the error is ErrRolledBack and also that operation's, and
+// one of them fails, none is done; the error wraps ErrRolledBack and that operation's error, and
 // names the operation. In both cases the transaction is over.
 func (ns *Namespace) Discharge(now Instant, id TxID, how Discharge) ([]Seq, error) {
 	if how == Commit {
@@ -127,8 +127,8 @@ func (ns *Namespace) Discharge(now Instant, id TxID, how Discharge) ([]Seq, erro
 	return nil, nil
 }
 
-// CommitPlanned commits a transaction, as Discharge does. The plans are those of UnplannedMessage;
-// messages added to the transaction since then have none.
+// CommitPlanned commits a transaction, as Discharge does. The plans are those of the
+// UnplannedMessages, in order; messages added to the transaction since then have none.
 func (ns *Namespace) CommitPlanned(now Instant, id TxID, plans []*Plan) ([]Seq, error) {
 	t, err := ns.transaction(now, id)
 	if err != nil {
@@ -185,7 +185,7 @@ func (u UnplannedMessage) Plan() *Plan {
 		return nil
 	}
 	c, err := u.packed.Content()
-	if err != nil { // only Pack writes them
+	if err != nil { // cannot happen: Pack wrote it
 		return nil
 	}
 	return u.rules.Plan(c)
@@ -217,8 +217,8 @@ func (ns *Namespace) UnplannedMessages(id TxID) (out []UnplannedMessage) {
 	return out
 }
 
-// endTransaction removes a transaction. Contents that nothing else refers to are dropped, and
-// bodies that were staged for them.
+// endTransaction removes a transaction. Contents that nothing else refers to are dropped, as are
+// the bodies that were staged for them.
 func (ns *Namespace) endTransaction(t *transaction) {
 	x := &ns.transactions
 	x.remove(t)
@@ -244,7 +244,7 @@ func (t *transaction) contents(each func(*content)) {
 // transactions.
 const (
 	maxTransactions = 10_000
-	maxTxMemory     = 64 << 20 // bytes, with all parts of an operation
+	maxTxMemory     = 64 << 20 // bytes in memory, of all parts of operations
 	maxTxStaged     = 1 << 30  // bytes of bodies staged in the store: ten of the largest possible
 )
 
@@ -266,8 +266,8 @@ func (k txUsage) minus(o txUsage) txUsage {
 	return txUsage{k.open - o.open, k.memory - o.memory, k.staged - o.staged}
 }
 
-// Memory of things besides their texts. An operation is in a list that has grown, a token in
-// a map: about half of both is unused capacity.
+// Bytes of memory besides texts. An operation is in a list that has grown, a token in a map:
+// about half of both is unused capacity.
 const (
 	perTransaction = int64(unsafe.Sizeof(transaction{})) + 64 // with its entries in a map and a heap
 	perOperation   = int64(unsafe.Sizeof(txOperation{})) * 3 / 2
@@ -280,7 +280,7 @@ func usageOfDeclaring(owner string) txUsage {
 	return txUsage{open: 1, memory: perTransaction + int64(len(owner))}
 }
 
-// usage returns what o keeps while it waits.
+// usage returns the usage of o while it waits.
 func (o *txOperation) usage() txUsage {
 	k := txUsage{memory: perOperation + int64(len(o.via)+len(o.to)+len(o.what))}
 	for _, s := range o.batch {
@@ -300,19 +300,19 @@ func (o *txOperation) usage() txUsage {
 	return k
 }
 
-// addUsage adds to what t keeps.
+// addUsage adds more to the usage of t and to the total.
 func (x *transactions) addUsage(t *transaction, more txUsage) {
 	t.usage, x.usage = t.usage.plus(more), x.usage.plus(more)
 }
 
-// fits reports whether more may be kept in addition to k.
+// fits reports whether more in addition to k is within the bounds.
 func (k txUsage) fits(more txUsage) bool {
 	k = k.plus(more)
 	return k.open <= maxTransactions && k.memory <= maxTxMemory && k.staged <= maxTxStaged
 }
 
-// admit checks whether a transaction that keeps own may keep more; k is what all transactions
-// keep.
+// admit checks whether a transaction whose usage is own may use more in addition; k is the usage of
+// all transactions.
 func (k txUsage) admit(own, more txUsage) error {
 	if k.open+more.open > maxTransactions {
 		return Refuse(ErrBusy, "%d transactions are already open, the maximum. Commit or roll back one first.", k.open)
@@ -369,9 +369,9 @@ func (x *transactions) overdue(now Instant) (k txUsage) {
 	return k
 }
 
-// admitUsage checks whether a transaction that keeps own may keep more. Overdue transactions do
-// not count, and as many of them are ended as needed to make room, so that the bounds are
-// never exceeded and the cost is about proportional to what is added.
+// admitUsage checks whether a transaction whose usage is own may use more in addition. Overdue
+// transactions do not count. As many of them are ended as needed to make room, so that the bounds
+// are never exceeded and the cost is about proportional to the added usage.
 func (ns *Namespace) admitUsage(now Instant, own, more txUsage) error {
 	x := &ns.transactions
 	if x.usage.fits(more) {

@@ -40,7 +40,7 @@ func (ns *Namespace) sendInTx(now Instant, id TxID, o txOperation, batch []Submi
 	o.batch = slices.Clone(batch)
 	for i := range o.batch {
 		s := &o.batch[i]
-		s.Plan = nil // see UnplannedMessage
+		s.Plan = nil // see UnplannedMessages
 		s.sharedContent = s.content()
 		ns.addReference(s.sharedContent)
 	}
@@ -112,10 +112,10 @@ func (ns *Namespace) SettleInTx(now Instant, id TxID, s Settlement) error {
 	return nil
 }
 
-// CancelScheduledInTx adds a cancellation of scheduled messages to a transaction, which cancels them as
-// Cancel does when it is committed (TX-1, SCH-7). They are checked now and again then: if one
-// becomes available in between, the commit fails. A call that is rejected is not part of the
-// transaction. A transaction may cancel as many messages as it may send.
+// CancelScheduledInTx adds a cancellation of scheduled messages to a transaction, which cancels
+// them as CancelScheduled does when it is committed (TX-1, SCH-7). They are checked now and again
+// then: if one becomes available in between, the commit fails. A call that is rejected is not part
+// of the transaction. A transaction may cancel as many messages as it may send.
 func (ns *Namespace) CancelScheduledInTx(now Instant, id TxID, p Path, seqs []Seq) error {
 	t, err := ns.transaction(now, id)
 	if err != nil {
@@ -203,7 +203,7 @@ func (ns *Namespace) addOperation(now Instant, t *transaction, o txOperation) {
 	}})
 }
 
-// A txScope is the location of an operation: a queue, or a topic with its subscriptions, and one
+// A txScope is the entity of an operation, a queue or a topic with its subscriptions, and one
 // partition of it if it is partitioned.
 type txScope struct {
 	entity string // folded name
@@ -222,7 +222,7 @@ const (
 // partition of all its operations so far (TX-3). Service Bus requires that unless the client
 // opens all its links in the session of its coordinator, after that link. Mayfly does not
 // need it, and a transaction is not confined until Confine is called; but a program that
-// fails on Service Bus must not pass here. A topic and its subscriptions are one entity, and
+// fails on Service Bus should fail here too. A topic and its subscriptions are one entity, and
 // so are an entity and its dead-letter subqueues. What Service Bus does in these two cases is
 // not documented.
 //
@@ -239,7 +239,7 @@ func (ns *Namespace) Confine(now Instant, id TxID, confined bool) error {
 	return err
 }
 
-// admitScope checks whether an operation may be at its span.
+// admitScope checks whether an operation with this scope may be added to t.
 func (t *transaction) admitScope(at txScope) error {
 	if !t.confined {
 		return nil
@@ -252,7 +252,7 @@ func (t *transaction) admitScope(at txScope) error {
 	return nil
 }
 
-// scopeOfSend returns the span of a send: at the entity that it is sent via, if there is one.
+// scopeOfSend returns the scope of a send: at the entity that it is sent via, if there is one.
 // The error matters only for a confined transaction.
 func (ns *Namespace) scopeOfSend(o txOperation, batch []Submission) (at txScope, err error) {
 	at.entity = o.to.TopLevel().Fold()
@@ -279,7 +279,7 @@ func (ns *Namespace) scopeOfSend(o txOperation, batch []Submission) (at txScope,
 	return at, nil
 }
 
-// scopeOf returns the span of a message at p.
+// scopeOf returns the scope of a message at p.
 func (ns *Namespace) scopeOf(m *message, p Path) txScope {
 	at := txScope{entity: p.TopLevel().Fold()}
 	if e := ns.entities[at.entity]; e != nil && e.Config.EnablePartitioning {
