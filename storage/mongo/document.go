@@ -228,7 +228,7 @@ func (s *Store) subqueueOf(h engine.SubqueueID) subqueue {
 
 func (s *Store) pathOf(h engine.SubqueueID) string { return text(string(s.subqueueOf(h).path)) }
 
-// updateSubqueues notes which subqueues were created and dropped. It is called with mu held.
+// updateSubqueues records which subqueues b creates and drops. It is called with mu held.
 func (s *Store) updateSubqueues(b *engine.Batch) {
 	for _, e := range b.Entities {
 		s.addSubqueues(e)

@@ -26,7 +26,7 @@ type server interface {
 	// Insert adds a document; the error is errDuplicateID if the _id exists. After any other error
 	// the document may still appear at any later time.
 	Insert(ctx context.Context, in collection, doc bson.Raw) error
-	// Get reads one document; nil if there is none.
+	// Get returns a document, or nil if there is none.
 	Get(ctx context.Context, in collection, id string) (bson.Raw, error)
 	// Range reads documents from one _id to before another, in order or backwards; at most
 	// limit of them, if limit is not zero. A yielded document is valid until the next step.
@@ -49,7 +49,7 @@ type idRange struct {
 	backwards bool
 	limit     int
 	fields    []string // only these and _id; nil means all
-	match     bson.D   // equality of top-level fields besides; nil means any
+	match     bson.D   // values that top-level fields must have; nil means any
 }
 
 // A change replaces a document of a lower version, or inserts a missing one. A document of the

@@ -147,8 +147,8 @@ func inBrackets(name string) string {
 	return " (" + name + ")"
 }
 
-// checkSmall checks the tables that Load does not yield. A wrong number there could
-// sweep live messages or give an identity twice.
+// checkSmall checks the tables that Load does not yield. A wrong number in one of them could
+// cause live messages to be swept, or an identity to be assigned twice.
 func checkSmall(c *sqlite3.Conn) error {
 	for _, t := range checksummedTables() {
 		switch t[0] {
