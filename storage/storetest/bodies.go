@@ -151,6 +151,6 @@ func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte
 		}
 	}
 	if _, ok := got[999]; ok {
-		t.Error("a body came that is not there")
+		t.Error("SmallBodies found a body that does not exist")
 	}
 }
