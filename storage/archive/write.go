@@ -23,7 +23,8 @@ type Source interface {
 	Epoch() uint64 // valid once Load has begun
 }
 
-// A Header describes a backup. Nothing depends on it.
+// A Header describes a backup. Restore does not depend on it; the command restore takes the
+// default namespace from it.
 type Header struct {
 	Namespace string         `json:"namespace"`
 	Source    string         `json:"source"` // kind of the store: sqlite, mongodb

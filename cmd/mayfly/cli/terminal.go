@@ -32,8 +32,8 @@ func terminalOf(out, errors *os.File) Terminal {
 	return t
 }
 
-// CancellableReader returns a reader of in whose reads fail once ctx has ended. Its goroutine ends after
-// its current read of in, or with the process if that blocks.
+// CancellableReader returns a reader of in whose reads fail once ctx has ended. Its goroutine ends
+// after its current read of in, or with the process if that read blocks.
 func CancellableReader(ctx context.Context, in io.Reader) io.Reader {
 	r, w := io.Pipe()
 	go func() {

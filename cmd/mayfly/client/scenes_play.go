@@ -158,7 +158,7 @@ func printPlayedStep(s cli.Streams, p api.Playback, began time.Time) error {
 	return s.WriteRaw([]byte(b.String()))
 }
 
-// scenesClockCommand shows and turns the clock of a playback.
+// scenesClockCommand shows or changes the clock of a playback.
 type scenesClockCommand struct {
 	client
 	Play string `arg:"" help:"Namespace of the scene that is playing."`
