@@ -40,7 +40,7 @@ type Options struct {
 	// LostOpens is how many opens in a row lost the namespace before their first commit. If it
 	// is not zero, this open starts with a longer lease.
 	LostOpens int
-	// Owner describes this server to other servers. Open sets its Epoch.
+	// Owner describes this server to other servers. Its Epoch is ignored.
 	Owner engine.Owner
 	// Process identifies this process over several opens: it need not wait for the lease of a
 	// store that it owned itself. Empty means a value unique to this open.

@@ -135,7 +135,7 @@ func timePages(ctx context.Context, s *server, pages []string, tries int, r *rep
 // A step is a user's action on a page.
 type step struct{ name, script string }
 
-// steps returns the steps in their order; each waits until it has taken effect.
+// steps returns the steps in their order. Each script includes a pause in which it takes effect.
 func steps() []step {
 	return []step{
 		{"load", ""},

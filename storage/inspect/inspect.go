@@ -62,7 +62,8 @@ type number struct {
 // New returns an Inspector without records.
 func New() *Inspector {
 	return &Inspector{
-		// The engine gives no identities here; the last possible epoch has none.
+		// The engine assigns no identities here. It gets the last possible epoch, in which no
+		// record was created.
 		ns: engine.New(engine.Options{
 			Limits: engine.DefaultLimits(), Keys: engine.NewKeys(1<<24 - 1), Nonce: func() uint64 { return 0 },
 		}),

@@ -20,9 +20,9 @@ import (
 // retried: the error of a write is that of one attempt.
 //
 // Each operation has a causally consistent session of its own, which begins at the latest
-// operation time that this process has received. So a read waits for a member that has not
-// noticed an election, and for a majority that does not have a document yet that an insert
-// was just told exists, instead of returning old data.
+// operation time that this process has received. So a read waits until the server has caught
+// up with that time, instead of returning old data: after an election, or when an insert has
+// just been refused because of a document that a majority does not have yet.
 type database struct {
 	client *sharedClient
 	db     *mongo.Database

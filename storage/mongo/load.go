@@ -43,7 +43,7 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 			}
 			yield(nil, fmt.Errorf("load: %w", err))
 		default:
-			select { // only the first load reports garbage that has not been swept yet
+			select { // garbage is dropped while earlier garbage waits to be swept; the next load finds it again
 			case s.garbage <- met:
 			default:
 			}

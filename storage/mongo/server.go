@@ -17,11 +17,11 @@ var (
 	errRefused     = errors.New("MongoDB refuses the request") // permanent, such as not authorized or too old; wraps the reason
 )
 
-// A server is all that the protocol asks of MongoDB: what every compatible server does,
-// standalone, as a replica set or sharded, without transactions. The protocol relies on one
-// guarantee: of several inserts of the same _id, exactly one succeeds. All changes are
-// acknowledged by a majority and journaled before they return, and reads see only such
-// changes. Documents have a string as their _id; ranges compare its bytes.
+// A server has the operations of MongoDB that the protocol uses. Every compatible server
+// supports them, standalone, as a replica set or sharded, without transactions. The protocol
+// relies on one guarantee: of several inserts of the same _id, exactly one succeeds. All
+// changes are acknowledged by a majority and journaled before they return, and reads see only
+// such changes. Documents have a string as their _id; ranges compare its bytes.
 type server interface {
 	// Insert adds a document; the error is errDuplicateID if the _id exists. After any other error
 	// the document may still appear at any later time.

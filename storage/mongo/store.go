@@ -47,7 +47,7 @@ type Options struct {
 	// LostOpens is how many opens in a row lost the namespace before their first commit. Each
 	// doubles the lease of this open, up to eight times its length, until MongoDB is quick again.
 	LostOpens int
-	Owner     engine.Owner // describes this server to other servers; Epoch is ignored
+	Owner     engine.Owner // describes this server to other servers; its Epoch is ignored
 	// Process is the same for every open by one process: it need not wait for the lease of a
 	// store that it closed without being able to release it. Zero means unique to this open.
 	Process string

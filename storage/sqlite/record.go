@@ -358,7 +358,8 @@ func (r *row) rule() (v engine.Rule, err error) {
 	return v, nil
 }
 
-// foldedName reads a name that is stored in two columns, folded and as it was given.
+// foldedName reads a name that is stored in two columns, folded and unchanged. It returns the
+// unchanged one.
 func (r *row) foldedName() string {
 	r.text()
 	return r.text()

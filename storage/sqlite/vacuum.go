@@ -13,7 +13,7 @@ import (
 // Compact opens the store in the file path, which no other process may have open, deletes
 // dropped records and returns the free space to the file system. It returns the sizes of the
 // file with its log before and afterwards, in bytes. It does not create a missing file. If it is
-// interrupted, no record is lost.
+// interrupted, the store's records are unchanged.
 //
 // Up to 64 MiB of content are copied in memory, more in the folder for temporary files; as much
 // space must be free beside the store.

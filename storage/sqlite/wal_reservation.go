@@ -6,7 +6,8 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// SQLite writes to a log frames, each of a header and a page of at least minPageBytes.
+// SQLite writes frames to a log: each is a header of frameHeader bytes and a page of at least
+// minPageBytes.
 const (
 	frameHeader  = 24
 	minPageBytes = 512

@@ -40,10 +40,10 @@ func (d *Disk) Grow(n int64) error {
 	return nil
 }
 
-// MakeRoom makes more room than a test needs.
+// MakeRoom leaves more room on the disk than a test needs.
 func (d *Disk) MakeRoom() { d.room.Store(1 << 40) }
 
-// LeaveNoRoom leaves no room.
+// LeaveNoRoom makes the disk full: no file can become longer.
 func (d *Disk) LeaveNoRoom(t *testing.T) {
 	t.Helper()
 	used, err := d.used()

@@ -167,7 +167,7 @@ func records(d enginetest.Generator, n int) *engine.Batch {
 		for _, v := range []any{&e, &r, &m, &s, &k, &g, &c} {
 			d.Fill(v)
 		}
-		// Random identities of 64 bits do not repeat, those that Fill draws may.
+		// Replace the identities that Fill has drawn, which may repeat, by 64 random bits.
 		e.ID, c.Key, g.Key = engine.SubqueueID(d.Uint64()|1), engine.Key(d.Uint64()), engine.Key(d.Uint64())
 		e.DeadLetterID, e.TransferID = engine.SubqueueID(d.Uint64()|1), engine.SubqueueID(d.Uint64()|1)
 		r.Subscription, r.Name = e.ID, d.Name()
