@@ -59,7 +59,7 @@ type Options struct {
 	HistoryRetention time.Duration
 }
 
-// Clients are connections that the stores of one process share; the zero value is ready.
+// Clients are connections that the stores of one process share. The zero value is ready for use.
 type Clients = mongo.Clients
 
 // Open opens the store that url names, creating it if it does not exist:

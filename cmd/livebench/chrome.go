@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// recorderScript records in a page when it painted which events, and its long tasks.
+// recorderScript records the page's long tasks, and when the page painted which events.
 //
 //go:embed recorder.js
 var recorderScript string
@@ -138,7 +138,7 @@ func (c *chrome) clockOffset() (time.Duration, error) {
 	return behind, nil
 }
 
-// instant returns the time for a page's milliseconds since 1970.
+// instant converts milliseconds since 1970 by a page's clock to our time.
 func instant(wall float64, behind time.Duration) time.Time {
 	return time.UnixMicro(int64(wall * 1000)).Add(behind)
 }

@@ -182,7 +182,7 @@ func sendMany(ctx context.Context, s *server, to string, n int) error {
 	return k.flush()
 }
 
-// seeds returns pages that are only reachable by forms.
+// seeds returns pages from which a crawl begins: the home page, and pages that only forms lead to.
 func (l largeRun) seeds() []string {
 	const big = home + "/q/queue-00000"
 	return []string{

@@ -34,7 +34,7 @@ const (
 const (
 	// maxFrameBytes is how many bytes a frame may have: far more than any record.
 	maxFrameBytes = 64 << 20
-	// bodyFrameBytes is how much of a body is in one frame.
+	// bodyFrameBytes is how many bytes of a body are in one frame.
 	bodyFrameBytes = 256 << 10
 	// step is the size of buffers, and how many bytes a reader allocates ahead of its input.
 	step = 64 << 10

@@ -29,7 +29,7 @@ type Catalogue struct {
 	Clients *Clients     // shared connections; nil means that the catalogue opens its own
 	Logger  *slog.Logger // nil means no logging
 
-	removedReads map[string]int // by document: how often it was read as gone
+	removedReads map[string]int // by document: how often it was read as removed
 
 	heartbeat int64                      // number of calls of Heartbeat
 	others    map[string]serverHeartbeat // of other servers, by name

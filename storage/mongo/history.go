@@ -122,7 +122,7 @@ func (s *Store) QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq
 	}
 }
 
-// unappliedEvents returns the events in the windows that q selects, newest first.
+// unappliedEvents returns the events that q selects among those in the windows, newest first.
 func (s *Store) unappliedEvents(q engine.HistoryQuery) (out []engine.HistoryEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

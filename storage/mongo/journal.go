@@ -26,7 +26,7 @@ const (
 type entryDoc struct {
 	ID      string `bson:"_id"`
 	Token   string `bson:"token"`             // of the open that wrote it
-	Batch   []byte `bson:"batch,omitempty"`   // as encoded by record.AppendBatch; the first part
+	Batch   []byte `bson:"batch,omitempty"`   // as encoded by codec.AppendBatch; the first part
 	Attempt uint64 `bson:"attempt,omitempty"` // in the parts' _ids; tells them from those of a batch that was refused half-way under the same number
 	Parts   int    `bson:"parts,omitempty"`   // number of further documents in parts
 	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero means a commit

@@ -54,7 +54,7 @@ const (
 	quickHeartbeats = 10
 )
 
-// set sets the lease for an open that follows so many lost ones.
+// set sets the length of the lease for an open after lost opens in a row that lost the namespace.
 func (l *lease) set(usual time.Duration, lost int) {
 	l.base = usual
 	l.length.Store(int64(usual << min(max(lost, 0), maxLeaseShift)))

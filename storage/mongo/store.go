@@ -96,7 +96,7 @@ type Store struct {
 
 	lifetime context.Context //nolint:containedctx // the store's lifetime: cancelled by Close or when ownership ends
 	end      context.CancelCauseFunc
-	tasks    sync.WaitGroup // beat, apply, sweep and the making of indexes
+	tasks    sync.WaitGroup // beat, apply, sweep and the creation of indexes
 
 	closeMu sync.Mutex
 	closed  bool           // guarded by closeMu

@@ -260,12 +260,13 @@ func (l *fileSize) recordWritten(end int64) {
 	}
 }
 
-// isFull reports whether err says that the disk is full.
+// isFull reports whether err means that the disk is full.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, sqlite3.FULL)
 }
 
-// wrapDiskError wraps err in SQLite's code for its cause, if it is one of these.
+// wrapDiskError wraps an error about space or permission in SQLite's code for that, and returns
+// any other error unchanged.
 func wrapDiskError(err error) error {
 	switch {
 	case err == nil:

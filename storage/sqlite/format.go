@@ -27,7 +27,7 @@ var (
 // A format is a version of the file's layout. A change that an older broker cannot read raises
 // it, adds a step, and puts a store written by the previous version into testdata. A step
 // never changes. Views are not part of steps: they are created again after the last one. A file
-// that is older than the first step is refused and left as it is.
+// that is older than the first step is refused and stays unchanged.
 type format struct {
 	version   int64
 	schema    string                              // of a new file, without the views

@@ -88,8 +88,8 @@ func (w *writer) appendEvents(epoch uint64, events []engine.Event) error {
 	return w.run(w.addToHistorySize, size)
 }
 
-// AppendEvents writes events in slices, each a soft transaction. An error leaves
-// the slices before it written.
+// AppendEvents writes events in slices, each a soft transaction. After an error the earlier
+// slices stay written.
 func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	for len(events) > 0 {
 		commits := s.commits.Load()

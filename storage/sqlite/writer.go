@@ -116,7 +116,7 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.c.Close())...)
 }
 
-// An outcome is what a failed transaction left.
+// An outcome tells whether a failed transaction may have been applied.
 type outcome int
 
 const (

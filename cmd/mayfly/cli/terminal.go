@@ -15,7 +15,7 @@ type Terminal struct {
 	Size     func() (columns, lines int) // of standard output; nil unless it is a terminal
 }
 
-// terminalOf examines the files, and NO_COLOR (https://no-color.org).
+// terminalOf describes standard output and error. It respects NO_COLOR (https://no-color.org).
 func terminalOf(out, errors *os.File) Terminal {
 	t := Terminal{Out: term.IsTerminal(int(out.Fd())), Err: term.IsTerminal(int(errors.Fd()))}
 	if !t.Out {

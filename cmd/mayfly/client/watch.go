@@ -80,7 +80,7 @@ func (c *watchCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	}
 }
 
-// pollResult is the result of a poll.
+// pollResult is the data that a poll got from the server.
 type pollResult struct {
 	server    string // the server's address
 	now       time.Time

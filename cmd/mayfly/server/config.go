@@ -42,7 +42,7 @@ type Config struct {
 	Peer             string          // where other servers forward requests to this one; zero means 127.0.0.1 and a free port; none means no listener
 	PeerAdvertise    string          // host and port where other servers reach Peer; zero means its address
 	ConfigFile       string          // path of a Config.json; zero means none
-	Namespace        string          // zero means the definition's, or default
+	Namespace        string          // zero means the name in ConfigFile, or default
 	MaxNamespaces    int             // maximum number of namespaces besides the server's own; zero means namespaces.DefaultMax; negative means none
 	Scenes           string          // folder of further scenes; zero means only the built-in ones
 	Limits           *engine.Limits  // zero means engine.DefaultLimits; not modified
