@@ -57,7 +57,7 @@ type Config struct {
 	SafeMode         bool                // pages and API reject operations that cannot be undone
 	AllowReset       bool                // the admin port has a reset that deletes everything, without sign-in
 	AllowHosts       []string
-	StrictHosts      bool     // reject clients whose host name is not that of a namespace
+	StrictHosts      bool     // reject clients whose host name belongs to neither a namespace nor the server
 	AllowOrigins     []string // origins of pages that may open AMQP over WebSocket
 	MaxConnections   int      // of all ports; zero means as many as the limit of open files allows, at most connlimit.DefaultMax
 	TrustProxy       []string // networks of trusted proxies
