@@ -15,7 +15,7 @@ import (
 // OpenCatalogue returns the catalogue of the namespaces beside the one that a store's URL
 // names:
 //
-//	memory:      none: they end with the process
+//	memory:      always empty, because namespaces in memory end with the process
 //	sqlite:PATH  in a folder beside the file, see sqlite.Catalogue
 //	mongodb://…  in the same database, see mongo.Catalogue
 //
@@ -59,11 +59,12 @@ type Location struct {
 	Name      string // the namespace's name; empty if unknown
 }
 
-// Locate returns where the namespace called name is stored: url's own, which its server calls
-// own, or one in the catalogue beside it. An empty name means url's own. A name that is not in
-// the catalogue is taken for url's own too: in a database always, in a file only if own is
-// unknown and either the file has no others beside it or the name is "default". Otherwise the
-// error lists the names.
+// Locate returns where the namespace called name is stored. It is either the namespace in the
+// store that url names, called own (empty if its name is unknown), or one in the catalogue
+// beside it. An empty name means the store's own namespace. So does a name that is not in the
+// catalogue: in a database always, in a file only if own is unknown and either there are no
+// other namespaces beside the file or the name is "default". Otherwise the error lists the
+// names.
 func Locate(ctx context.Context, url, own, name string, o Options) (p Location, err error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	file := strings.EqualFold(scheme, "sqlite")

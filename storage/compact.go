@@ -17,8 +17,8 @@ type CompactResult struct {
 	Before, After int64 // size of the store in bytes
 }
 
-// Compact returns unused room of the store that url names to the file system. No server may
-// own it. It uses only Logger of o.
+// Compact returns unused space in the store that url names to the file system. No server may
+// own the store. Compact uses only Logger of o.
 func Compact(ctx context.Context, url string, o Options) (c CompactResult, err error) {
 	switch scheme, rest, _ := strings.Cut(url, ":"); strings.ToLower(scheme) {
 	case "memory":

@@ -20,16 +20,17 @@ type Snapshot interface {
 	// Body opens the body of a content that Load has yielded, even before Load yields the next
 	// record; the error is engine.ErrMessageNotFound if there is none.
 	Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
-	// QueryEvents yields the history, newest first. It may include later events than the records do.
+	// QueryEvents yields the history, newest first. It may include events that are later than the
+	// records.
 	QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error]
 	// Epoch returns the epoch of the last commit; valid once Load has yielded.
 	Epoch() uint64
 	Close() error
 }
 
-// OpenSnapshot reads the store that url names while a server may own it: the server can go on, start
-// or stop without noticing. It does not create a missing store. It uses only Logger, Clients
-// and Namespace of o.
+// OpenSnapshot opens the store that url names for reading. A server may own the store, and may start
+// or stop meanwhile. OpenSnapshot does not create a missing store. It uses only Logger, Clients and
+// Namespace of o.
 func OpenSnapshot(ctx context.Context, url string, o Options) (Snapshot, error) {
 	switch scheme, rest, _ := strings.Cut(url, ":"); strings.ToLower(scheme) {
 	case "memory":
@@ -58,8 +59,8 @@ func missingFileError(url string) error {
 	return fmt.Errorf("%w: %q contains no file; write sqlite:PATH", ErrURL, url)
 }
 
-// unknownSchemeError returns the error for a URL, quoting only its scheme because the URL may contain a
-// password.
+// unknownSchemeError returns the error for a URL with an unknown scheme. It quotes only the scheme,
+// because the URL may contain a password.
 func unknownSchemeError(url string) error {
 	if scheme, _, ok := strings.Cut(url, ":"); ok {
 		return fmt.Errorf("%w: unknown scheme %q; write sqlite:PATH or mongodb://HOST/DATABASE", ErrURL, scheme)

@@ -24,11 +24,11 @@ const (
 	MinLease     = mongo.MinLease
 )
 
-// Options configure Open. Their zero value is right. All but Logger apply only to a store that
+// Options configure Open. Their zero value is valid. All but Logger apply only to a store that
 // servers share.
 type Options struct {
-	// Logger gets what cannot be returned to a caller, such as a file that was compacted. Nil
-	// disables logging.
+	// Logger gets events that cannot be returned to a caller, such as the compaction of a file.
+	// Nil disables logging.
 	Logger *slog.Logger
 	// Clients are shared by the stores that one process opens. Nil means that each has its own.
 	Clients *Clients
@@ -37,29 +37,29 @@ type Options struct {
 	// Lease is how long this server may be silent before another server takes the namespace
 	// over, at least MinLease. Zero means DefaultLease.
 	Lease time.Duration
-	// LostOpens is how many opens in a row lost the namespace before they got anything done: this
-	// open gets a longer lease at first.
+	// LostOpens is how many opens in a row lost the namespace before their first commit. If it
+	// is not zero, this open starts with a longer lease.
 	LostOpens int
-	// Owner is what other servers show of this server; Epoch is filled in.
+	// Owner describes this server to other servers. Its Epoch is ignored.
 	Owner engine.Owner
 	// Process identifies this process over several opens: it need not wait for the lease of a
-	// store that it owned itself. Empty means unique to this open.
+	// store that it owned itself. Empty means a value unique to this open.
 	Process string
 	// Standby, if set, makes Open wait for as long as another server owns the namespace. It is
 	// called when an owner is first seen and each time the owner changes, and must return
 	// quickly. With nil, Open fails with an *engine.OwnedError.
 	Standby func(engine.Owner)
-	// Claim, if set, is asked before Open takes a namespace that has had no owner for the
-	// duration free. While it returns false, other servers may take it. gone is the Process of
-	// a former owner that has been silent for too long, or empty if the owner released the
-	// namespace. Claim must return quickly.
+	// Claim, if set, is called before Open takes a namespace that has had no owner for the
+	// duration free. While it returns false, Open leaves the namespace to other servers. gone is
+	// the Process of a former owner that has been silent for too long, or empty if the owner
+	// released the namespace. Claim must return quickly.
 	Claim func(free time.Duration, gone string) bool
 	// HistoryRetention is how long history is kept at most, for stores whose server can expire it.
 	// Zero means for ever.
 	HistoryRetention time.Duration
 }
 
-// Clients are connections that the stores of one process share; the zero value is ready.
+// Clients are connections that the stores of one process share. The zero value is ready for use.
 type Clients = mongo.Clients
 
 // Open opens the store that url names, creating it if it does not exist:

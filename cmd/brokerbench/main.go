@@ -4,9 +4,10 @@
 //
 //	go -C cmd/brokerbench run . -mayfly PATH [-rabbitmq PATH] [-rounds 3] [-secs 4]
 //
-// It is a separate module, so that Mayfly does not depend on what it needs. It starts every broker
-// as a process, on free loopback ports and with its data in a temporary folder, and ends it. A life
-// is a message of 1 KiB that was sent, confirmed, received and acknowledged. The work:
+// It is a separate module, so that Mayfly does not depend on the other brokers' clients. It starts
+// every broker as a process, on free loopback ports and with its data in a temporary folder, and
+// ends it. A life is a message of 1 KiB that was sent, confirmed, received and acknowledged. The
+// work:
 //
 //   - throughput: one producer and one consumer, each with its own connection, a window of
 //     unconfirmed messages, the same window of unacknowledged ones, and a separate
@@ -17,9 +18,9 @@
 // The meaning of a confirmation differs, and is printed with the figures: RabbitMQ's classic and
 // quorum queues and Mayfly flush to disk before they confirm, JetStream only on request.
 //
-// Mayfly's client is a lean one, based on the package that the server decodes with; the others have
-// their own Go clients. -client go-amqp uses the client below Azure's SDK for Mayfly instead, which
-// uses as much processor time as the server.
+// Mayfly's client is a lean one, based on the package with which the server decodes frames; the
+// other brokers have their own Go clients. -client go-amqp instead measures Mayfly with the client
+// below Azure's SDK, which uses as much processor time as the server.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// recorderScript records in a page when it painted which events, and its long tasks.
+// recorderScript records the page's long tasks, and when the page painted which events.
 //
 //go:embed recorder.js
 var recorderScript string
@@ -36,8 +36,8 @@ func chromium() string {
 	return ""
 }
 
-// browse starts Chromium, with its profile in o.dir. modest lowers the browser's priority below
-// that of server and senders, because users have their own machines: idle or lowerPriority.
+// browse starts Chromium, with its profile in o.dir. modest, which is idle or lowerPriority, lowers
+// the browser's priority below that of server and senders, because users have their own machines.
 // trace is a file for a trace of its threads, for Chromium's own tools. Empty means none.
 func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string) (*chrome, error) {
 	path := chromium()
@@ -120,8 +120,8 @@ func js[T any](c *chrome, expression string) (T, error) {
 	return v, nil
 }
 
-// clockOffset returns how far the page's clock is behind ours. Of several measurements the fastest is
-// the most precise.
+// clockOffset returns how far the page's clock is behind ours. Of several measurements it uses the
+// fastest, which is the most precise.
 func (c *chrome) clockOffset() (time.Duration, error) {
 	best, behind := time.Hour, time.Duration(0)
 	for range 30 {
@@ -138,12 +138,12 @@ func (c *chrome) clockOffset() (time.Duration, error) {
 	return behind, nil
 }
 
-// instant returns the time for a page's milliseconds since 1970.
+// instant converts milliseconds since 1970 by a page's clock to our time.
 func instant(wall float64, behind time.Duration) time.Time {
 	return time.UnixMicro(int64(wall * 1000)).Add(behind)
 }
 
-// A longTask is a long task of the page.
+// A longTask is a task that kept the page's main thread busy for long.
 type longTask struct {
 	at   time.Time
 	took time.Duration

@@ -96,8 +96,8 @@ type definition struct {
 	Subscriptions []definition   `json:",omitempty"`
 }
 
-// writeConfig writes entities to a file: of ten, seven are queues, half a one is a topic and the rest
-// are subscriptions. It returns the queues that get messages.
+// writeConfig writes entities to a file: 70 % are queues, 5 % topics and the rest subscriptions. It
+// returns the queues that get messages.
 func (l largeRun) writeConfig(file string) (queues []string, err error) {
 	var q, t []definition
 	for i := range l.entities * 7 / 10 {
@@ -170,7 +170,7 @@ func sendMany(ctx context.Context, s *server, to string, n int) error {
 				id: fmt.Sprintf("%s-%d", to, j), subject: [...]string{"order.placed", "order.paid", "quote.given", "invoice.due"}[j%4], ttl: time.Hour + rand.N(14*24*time.Hour),
 				body: fmt.Appendf(nil, `{"order":%d,"customer":{"id":%d,"city":"Lisbon"},"total":%d.5,"note":"nothing in particular"}`, j, rand.N(10000), rand.N(500)),
 			}
-			if j%25 == 24 { // in every third queue, dead-lettered soon
+			if j%25 == 24 { // these expire soon, and are dead-lettered in every third queue
 				m.ttl = time.Second + rand.N(time.Minute)
 			}
 			all = append(all, m)
@@ -182,7 +182,7 @@ func sendMany(ctx context.Context, s *server, to string, n int) error {
 	return k.flush()
 }
 
-// seeds returns pages that are only reachable by forms.
+// seeds returns pages from which a crawl begins: the home page, and pages that only forms lead to.
 func (l largeRun) seeds() []string {
 	const big = home + "/q/queue-00000"
 	return []string{

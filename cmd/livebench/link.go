@@ -31,7 +31,7 @@ type link struct {
 
 	latencies *durations // from sending to confirmation; nil if not measured
 
-	// Owned by the reader: receivers.
+	// Of receivers.
 	received, granted, window uint32
 	receivable                func() uint32 // how many may have been received by now; nil for no limit
 }
@@ -97,7 +97,7 @@ func sender(ctx context.Context, s *server, to string, took *durations) (*link, 
 }
 
 // receiver attaches a link that receives and completes messages, with at most window credits.
-// hold returns how many messages may have been received by now.
+// hold returns how many messages may have been received by now; nil means no limit.
 func receiver(ctx context.Context, s *server, from string, window uint32, hold func() uint32) (*link, error) {
 	l, err := dial(ctx, s.AMQP)
 	if err != nil {
@@ -254,7 +254,8 @@ func (l *link) handleTransfer(t *wire.Transfer) {
 	l.grant()
 }
 
-// grant grants credit up to hold. If hold is limited, the caller calls it regularly.
+// grant grants credit up to what receivable allows. If receivable is set, the caller must call grant
+// regularly.
 func (l *link) grant() {
 	l.mu.Lock()
 	most := l.received + l.window

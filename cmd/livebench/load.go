@@ -109,8 +109,8 @@ func (l *load) run(ctx context.Context) error {
 	return err
 }
 
-// sendProbes sends marks at random intervals: marks at a steady pace would be in phase with periodic
-// work of the server, always too early or too late for it.
+// sendProbes sends marks at random intervals. At regular intervals they would be in phase with
+// periodic work of the server, always just before or just after it.
 func (l *load) sendProbes(ctx context.Context, to *link) error {
 	for pause(ctx, rand.N(2*time.Second/probesPerSecond)) == nil {
 		if err := l.sendProbe(to); err != nil {
@@ -173,7 +173,7 @@ func (l *load) collectProbes(ctx context.Context) (all func() ([]probe, error)) 
 	}
 	ended := make(chan error, 1)
 	go func() {
-		for pause(ctx, 3*time.Second) == nil { // rarely and few, because it slows senders down
+		for pause(ctx, 3*time.Second) == nil { // seldom, because reading the history slows senders down
 			if err := look(ctx); err != nil && ctx.Err() == nil {
 				ended <- err
 				return
@@ -191,8 +191,8 @@ func (l *load) collectProbes(ctx context.Context) (all func() ([]probe, error)) 
 	}
 }
 
-// pace calls do at a rate per second, with the number of each call. It catches up on calls that
-// are late by up to a second, and skips later ones.
+// pace calls do at a rate per second, with the number of each call. It makes up for calls that are
+// late by up to a second, and skips those that are later.
 func pace(ctx context.Context, rate int, do func(i int) error) error {
 	if rate <= 0 {
 		return nil

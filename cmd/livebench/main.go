@@ -1,4 +1,4 @@
-// Command livebench measures what many watching users cost: it starts Mayfly as a separate
+// Command livebench measures the cost of many users who watch pages: it starts Mayfly as a separate
 // process, on free loopback ports and with its data in a temporary folder, and uses it through
 // real sockets like clients, browsers and one Chromium.
 //

@@ -22,7 +22,7 @@ type pageTime struct {
 	Size int     `json:"size"` // bytes
 }
 
-// maxPages is the limit of a crawl.
+// maxPages is how many pages a crawl finds at most.
 const maxPages = 400
 
 var links = regexp.MustCompile(`<a [^>]*?href="([^"]*)"`)
@@ -65,9 +65,9 @@ func selectsPage(key string) bool {
 	return slices.Contains([]string{"tab", "sort", "within", "scope", "view", "place", "kind", "group", "temporary"}, key)
 }
 
-// pageOfLink returns the page of this server that a link leads to, and its shape: its address without
-// names and numbers. It returns none for other links, nor for pages with two parameters besides
-// their tab: seeds has some of these.
+// pageOfLink returns the page of this server that a link leads to, and its shape: its address
+// without names and numbers. It returns "" for links to other servers, and for pages with several
+// parameters besides their tab, of which seeds has some.
 func pageOfLink(href string) (path, shape string) {
 	u, err := url.Parse(href)
 	if err != nil || u.Host != "" || !strings.HasPrefix(u.Path, "/") {
@@ -135,7 +135,7 @@ func timePages(ctx context.Context, s *server, pages []string, tries int, r *rep
 // A step is a user's action on a page.
 type step struct{ name, script string }
 
-// steps returns the steps in their order; each has a moment to take effect.
+// steps returns the steps in their order. Each script includes a pause in which it takes effect.
 func steps() []step {
 	return []step{
 		{"load", ""},

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// remoteTabsArg is the argument that makes this program run the tabs of another process of it.
+// remoteTabsArg is the argument with which this program starts itself as the process of remoteTabs.
 const remoteTabsArg = "tabs-elsewhere"
 
 // remoteTabs are tabs in a separate process, which only uses the processor time that server and
@@ -33,13 +33,13 @@ type tabsRequest struct {
 	Take      bool     `json:"take,omitempty"` // return the updates since the last time
 }
 
-// A tabsResponse is the response to an order.
+// A tabsResponse is the response to a tabsRequest.
 type tabsResponse struct {
 	Error   string       `json:"wrong,omitempty"`
 	Updates [][][2]int64 `json:"seen,omitempty"` // by tab: the event, and its time in nanoseconds since 1970
 }
 
-// serveTabs executes orders until in ends.
+// serveTabs executes the requests in in until it ends.
 func serveTabs(ctx context.Context, in io.Reader, out io.Writer) error {
 	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	var all tabs
@@ -111,9 +111,9 @@ func openElsewhere(ctx context.Context, s *server, n int, pages []string) (*remo
 	return r, nil
 }
 
-// idle makes a program run only when the processor is idle, if the kernel supports that; lowerPriority
-// only lowers its priority, for a browser whose long tasks are measured and must not be caused
-// by waiting.
+// idle makes a program run only when the processor is idle, if the kernel supports that.
+// lowerPriority only lowers its priority, for a browser whose long tasks are measured and must not
+// be caused by waiting.
 func idle(c *exec.Cmd) {
 	if !prefixCommand(c, "chrt", "--idle", "0") {
 		lowerPriority(c)

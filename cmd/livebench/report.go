@@ -105,7 +105,7 @@ func (s *durations) take() []time.Duration {
 	return all
 }
 
-// percentile returns a percentile in milliseconds; NaN if all is empty. It sorts all.
+// percentile returns a percentile in milliseconds, or NaN if all is empty. It sorts all.
 func percentile(all []time.Duration, p float64) float64 {
 	if len(all) == 0 {
 		return math.NaN()
@@ -116,7 +116,7 @@ func percentile(all []time.Duration, p float64) float64 {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// median returns the median; NaN if all is empty. It sorts all.
+// median returns the median, or NaN if all is empty. It sorts all.
 func median[T cmp.Ordered](all []T, value func(T) float64) float64 {
 	if len(all) == 0 {
 		return math.NaN()
@@ -127,7 +127,7 @@ func median[T cmp.Ordered](all []T, value func(T) float64) float64 {
 
 func itself(x float64) float64 { return x }
 
-// slope returns the slope of the line that fits best.
+// slope returns the slope of the line that fits the points best.
 func slope(x, y []float64) float64 {
 	n := float64(len(x))
 	var sx, sy, sxx, sxy float64

@@ -41,7 +41,7 @@ func (k soakRun) run(ctx context.Context, o options) (*report, error) {
 	}
 	r := &report{}
 	err = l.runDuring(ctx, func(ctx context.Context) error {
-		// A deadline would reach the dialer, which can be past it before ctx says so.
+		// Not a deadline: the dialer would see it pass before ctx has ended, and fail.
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		defer time.AfterFunc(k.lasting, stop).Stop()
@@ -110,10 +110,10 @@ func (k soakRun) collectSamples(ctx context.Context, o options, s *server) (all 
 	return all, nil
 }
 
-// checkGrowth decides whether anything grows: after the first quarter, in which caches fill, the line
-// that fits the samples may rise by a tenth until the end, or by a negligible amount. For memory
-// it uses the minimum in each of twenty spans, which is what remains after a collection; for the
-// others, all samples.
+// checkGrowth decides whether anything grows: after the first quarter, in which caches fill, the
+// line that fits the samples may rise by a tenth until the end, or by a negligible amount. For
+// memory it uses the minimum in each of twenty spans, which is what remains after a garbage
+// collection; for the others, all samples.
 func checkGrowth(r *report, all []sample, lasting time.Duration) {
 	spanned := lasting * 3 / 4
 	for _, what := range []struct {
@@ -137,8 +137,8 @@ func checkGrowth(r *report, all []sample, lasting time.Duration) {
 	}
 }
 
-// samplePoints returns the samples after a time as points of a line, in seconds; with spans, the lowest
-// of each span.
+// samplePoints returns the samples after a time as points, in seconds, and the mean. If span is not
+// zero, it returns the lowest sample of each span.
 func samplePoints(all []sample, after, span time.Duration, of func(sample) float64) (x, y []float64, mean float64) {
 	var end time.Duration
 	for _, s := range all {

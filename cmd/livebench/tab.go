@@ -27,7 +27,7 @@ type tab struct {
 	topic   string
 	conn    *websocket.Conn
 	reading sync.WaitGroup
-	release func() // the socket no longer closes with the context
+	release func() // stops closing the socket when the context ends
 
 	mu      sync.Mutex
 	updates []pageUpdate // frames that changed the page, in order
@@ -45,7 +45,7 @@ type pageUpdate struct {
 type readSpeed struct {
 	buffer int           // of the kernel, in bytes; zero means the default
 	pace   time.Duration // between pieces of 1 KiB; zero means as fast as they arrive
-	frozen bool          // it reads nothing until last is called
+	frozen bool          // it reads nothing until drain is called
 }
 
 var (
@@ -165,7 +165,8 @@ func (s *slowReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// frameEvent returns the event up to which a frame updates the page, if it does.
+// frameEvent returns the event up to which a frame updates the page. It returns false if the frame
+// does not update it.
 func frameEvent(head []byte) (uint64, bool) {
 	rest, ok := bytes.CutPrefix(head, []byte(`{"t":"parts","topic":`))
 	_, rest, more := bytes.Cut(rest, []byte(`,"n":`))
@@ -199,8 +200,8 @@ func (t *tab) close() {
 	t.reading.Wait()
 }
 
-// latencies returns how long each mark took to appear in all, which is in order. It omits marks that
-// have not appeared yet.
+// latencies returns how long each mark took to appear in all, which is in order. It omits marks
+// that have not appeared yet.
 func latencies(marks []probe, all []pageUpdate) (took []time.Duration) {
 	for _, m := range marks {
 		if i, _ := slices.BinarySearchFunc(all, m.event, func(s pageUpdate, n uint64) int {
@@ -215,7 +216,7 @@ func latencies(marks []probe, all []pageUpdate) (took []time.Duration) {
 	return took
 }
 
-// tabs are open pages, on several addresses in turn.
+// tabs are open tabs.
 type tabs []*tab
 
 func openAll(ctx context.Context, s *server, n int, pages []string) (all tabs, err error) {

@@ -70,8 +70,8 @@ func (t tabsRun) run(ctx context.Context, o options) (*report, error) {
 	return r, err
 }
 
-// measure first measures senders with open pages and without, in pairs, and then the pages: on one
-// machine they would affect each other.
+// measure first measures senders with open pages and without, in pairs, and then the pages. At the
+// same time, on one machine, the two measurements would affect each other.
 func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) error {
 	o.tell("%d messages/s begin", t.rate)
 	if err := pause(ctx, t.warm); err != nil {

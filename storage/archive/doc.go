@@ -23,9 +23,9 @@
 //
 // Writing and reading take memory for one frame and a few hundred events, whatever the size of
 // the namespace; restoring also takes memory for contents, though not for bodies, as the
-// broker that serves them does. Everything that a reader hands on has passed its frame's
-// checksum; only at the end of the file is it known that nothing is missing or was added. So
-// Check reads a file to its end before Restore reads it again.
+// broker that serves them does. A reader returns only frames whose checksums match, but only
+// the end of the file proves that no frame is missing or was added. So Check reads a file to
+// its end before Restore reads it again.
 //
 // # Identities
 //
@@ -37,8 +37,8 @@
 // moved too, because the next ones must be higher. Contents that no message refers to are left
 // out. The server that opens the store afterwards has a higher epoch. It follows that a lock
 // token from before the restore is invalid: a message that was locked stays locked until its
-// lock ends. In a session that is when the session's lock ends, which is the LockedUntil of
-// the last message that is locked in it; of the others it may have passed.
+// lock ends. Messages locked in a session stay locked until the session's lock ends. That is
+// the LockedUntil of the last of them; the LockedUntil of the others may have passed.
 //
 // Events get new numbers, too, in order, because the events of one epoch are distinguished by
 // their number.

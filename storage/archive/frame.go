@@ -34,9 +34,9 @@ const (
 const (
 	// maxFrameBytes is how many bytes a frame may have: far more than any record.
 	maxFrameBytes = 64 << 20
-	// bodyFrameBytes is how much of a body is in one frame.
+	// bodyFrameBytes is how many bytes of a body are in one frame.
 	bodyFrameBytes = 256 << 10
-	// step is how much is allocated ahead of the bytes that are read.
+	// step is the size of buffers, and how many bytes a reader allocates ahead of its input.
 	step = 64 << 10
 )
 
@@ -49,7 +49,7 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }
 
-// A frameWriter writes a file.
+// A frameWriter writes the frames of a backup.
 type frameWriter struct {
 	out io.Writer // also writes to sum
 	sum hash.Hash
@@ -84,7 +84,7 @@ func (f *frameWriter) put(kind byte, add func([]byte) []byte) error {
 	return err
 }
 
-// end writes what follows the last frame.
+// end completes the compressed data and writes the checksum of the file.
 func (f *frameWriter) end() error {
 	if err := errors.Join(f.z.Close(), f.buf.Flush()); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (f *frameWriter) end() error {
 	return err
 }
 
-// A hashingReader reader reads byte by byte, so that gzip reads nothing beyond its end, and sums up
-// the bytes that were read.
+// A hashingReader hashes the bytes read from r. It is an io.ByteReader, so that gzip reads
+// nothing beyond the end of its data.
 type hashingReader struct {
 	r        io.Reader
 	sum      hash.Hash
@@ -118,7 +118,7 @@ func (s *hashingReader) fill() error {
 	return io.ErrNoProgress
 }
 
-// hashConsumed adds the bytes read from buf to the sum, and drops them.
+// hashConsumed adds the bytes read from buf to the sum, and removes them from buf.
 func (s *hashingReader) hashConsumed() {
 	s.sum.Write(s.buf[:s.at]) // it never fails, by its contract
 	s.consumed += int64(s.at)
@@ -147,7 +147,7 @@ func (s *hashingReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A frameReader reads a file. It trusts nothing in it.
+// A frameReader reads the frames of a backup. It checks every length and checksum.
 type frameReader struct {
 	in  *hashingReader
 	z   *gzip.Reader
@@ -185,7 +185,7 @@ func newFrameReader(r io.Reader) (*frameReader, error) {
 	return f, nil
 }
 
-// fault converts an error of reading to one about the backup.
+// fault converts an error from gzip or the file to one about the backup.
 func (f *frameReader) fault(err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {

@@ -11,9 +11,9 @@ import (
 // counterBits is the width of an identity's counter; the epoch is above it.
 const counterBits = 40
 
-// identities moves keys and subqueue ids to another epoch: it meets them in the first reading
-// and moves them in the second. Those of one old epoch keep their distances, and epochs follow
-// each other, so the order remains.
+// identities moves keys and subqueue ids to another epoch: add collects them in the first
+// reading, mapped moves them in the second. Identities of one old epoch keep their distances,
+// and those of a later epoch come after those of an earlier one, so their order does not change.
 type identities struct {
 	ranges map[uint64]*counterRange // by epoch
 	epoch  uint64                   // the new one
@@ -22,16 +22,16 @@ type identities struct {
 	lastEpoch uint64 // the epoch looked up last
 	lastRange *counterRange
 
-	unknown bool // mapped was called with an identity that was not met
+	unknown bool // mapped was called with an identity that was not added
 }
 
-// A counterRange is the range of counters met of one epoch.
+// A counterRange is the range of the counters added of one epoch.
 type counterRange struct {
 	from, to uint64
 	newFrom  uint64 // counter that from is moved to
 }
 
-// add notes an identity. Zero is none.
+// add records an identity. It ignores zero, which means none.
 func (i *identities) add(id uint64) {
 	if id == 0 {
 		return
@@ -49,7 +49,7 @@ func (i *identities) add(id uint64) {
 	i.lastRange.from, i.lastRange.to = min(i.lastRange.from, n), max(i.lastRange.to, n)
 }
 
-// assign decides where each identity that was met is moved.
+// assign decides which new identity each added one gets in epoch.
 func (i *identities) assign(epoch uint64) error {
 	i.epoch, i.next = epoch, 1
 	for _, old := range slices.Sorted(maps.Keys(i.ranges)) {
@@ -68,7 +68,7 @@ func (i *identities) newID() uint64 {
 	return i.epoch<<counterBits | (i.next - 1)
 }
 
-// mapped returns the new identity for one that was met.
+// mapped returns the new identity for one that was added. Call assign first.
 func (i *identities) mapped(id uint64) uint64 {
 	if id == 0 {
 		return 0
@@ -84,7 +84,8 @@ func (i *identities) mapped(id uint64) uint64 {
 	return i.epoch<<counterBits | (i.lastRange.newFrom + n - i.lastRange.from)
 }
 
-// An idMapper is applied to each identity: it meets or moves it.
+// An idMapper is applied to every identity in a record or event: it collects the identity, or
+// returns the new one.
 type idMapper func(uint64) uint64
 
 func (i *identities) addAndReturn(id uint64) uint64 {

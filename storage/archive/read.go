@@ -15,7 +15,7 @@ import (
 )
 
 // A Visitor gets the content of a backup, in the order of the file. Nil functions are not
-// called. An error of one ends the reading.
+// called. An error from a function ends the reading.
 type Visitor struct {
 	Header func(Header) error
 	Record func(engine.Record) error
@@ -25,14 +25,14 @@ type Visitor struct {
 	Event func(engine.HistoryEvent) error
 }
 
-// Read reads a backup to its end. What v got counts only if there was no error. The error
-// wraps ErrDamaged if the file is damaged.
+// Read reads a backup to its end. If it returns an error, v may have received only a part of
+// the backup. The error wraps ErrDamaged if the file is damaged.
 func Read(ctx context.Context, from io.Reader, v Visitor) (Summary, error) {
 	s, _, err := read(ctx, from, v)
 	return s, err
 }
 
-// A backupReader is one call of Read.
+// A backupReader is the state of one call of Read.
 type backupReader struct {
 	f     *frameReader
 	v     Visitor
@@ -102,7 +102,7 @@ func (r *backupReader) readTrailer() error {
 	return nil
 }
 
-// readItem handles a frame, with those that belong to it, and reads the next one.
+// readItem handles a record, with the frames of its body, or an event, and reads the next frame.
 func (r *backupReader) readItem() error {
 	switch r.kind {
 	case frameRecord:

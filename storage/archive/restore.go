@@ -13,7 +13,7 @@ import (
 // ErrNotEmpty is wrapped by errors about restoring into a store that is not empty.
 var ErrNotEmpty = errors.New("a backup can only be restored into an empty store")
 
-// A CheckedBackup backup was read to its end and is complete.
+// A CheckedBackup is a backup that was read to its end and is complete.
 type CheckedBackup struct {
 	Summary
 	file       io.ReadSeeker
@@ -59,7 +59,7 @@ func Check(ctx context.Context, file io.ReadSeeker, examine func(engine.Record) 
 	return c, nil
 }
 
-// RestoreResult is what Restore did, besides the Summary.
+// RestoreResult describes what Restore did, besides the Summary.
 type RestoreResult struct {
 	Started           bool  // the store was changed
 	RemovedUnfinished bool  // removed the remains of an interrupted attempt
@@ -108,18 +108,18 @@ func (c *CheckedBackup) Restore(ctx context.Context, into engine.Store) (done Re
 	return done, r.flush()
 }
 
-// restorer is one call of Restore.
+// restorer is the state of one call of Restore.
 type restorer struct {
 	ctx        context.Context //nolint:containedctx // it lives for one call
 	into       engine.Store
 	history    engine.History // nil if the store has none
 	mapID      idMapper
 	referenced keySet
-	written    map[engine.Key]engine.Packed // contents by their new key; the next server holds as much in memory
+	written    map[engine.Key]engine.Packed // contents by their new key; a server on the store needs as much memory
 
 	now           engine.Instant
 	b             *engine.Batch // to commit
-	batchLen      int           // number of things in it
+	batchLen      int           // number of records and events in it
 	batchBytes    int           // their estimated size
 	rank          int           // rank of the records in it
 	events        []engine.Event
@@ -127,7 +127,7 @@ type restorer struct {
 	skippedEvents int64  // events that were left out
 }
 
-// A batch is committed when it has so many things or bytes.
+// Limits of a batch: it is committed when it reaches batchRecords or batchBytes.
 const (
 	batchRecords = 1000
 	batchBytes   = 2 << 20
@@ -137,7 +137,8 @@ const (
 	eventBatch = 256
 )
 
-// flushIfFull notes that something was added to the batch.
+// flushIfFull counts a record or event of so many bytes that was added to the batch, and
+// commits the batch if it is full.
 func (r *restorer) flushIfFull(bytes int) error {
 	const overhead = 128
 	r.batchLen++
@@ -163,8 +164,8 @@ func (r *restorer) flush() error {
 // errReplaced means that the file is not the one that was checked.
 var errReplaced = damaged("the file was replaced while it was read")
 
-// restoreFile reads the file again and restores its content. A file that was changed in between is
-// noticed at the end.
+// restoreFile reads the file again and restores its content. It returns errReplaced if the
+// file is not the one that was checked.
 func (r *restorer) restoreFile(c *CheckedBackup) error {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -197,7 +198,7 @@ func (r *restorer) restoreRecord(rec engine.Record) error {
 		r.b.Settings = append(r.b.Settings, rec)
 		return r.flushIfFull(len(rec.Key) + len(rec.Value))
 	case engine.Entity:
-		if rec.ID == 0 || rec.TransferID == 0 { // Check has not met these identities
+		if rec.ID == 0 || rec.TransferID == 0 { // Check has not seen these identities
 			return errReplaced
 		}
 		r.b.Entities = append(r.b.Entities, rec)
@@ -249,8 +250,8 @@ func (r *restorer) restoreBody(c engine.StoredContent, body io.Reader) error {
 	return r.flushIfFull(len(c.Content))
 }
 
-// restoreEvent stores an event under a new number. Audit events go with a batch, as they did
-// originally.
+// restoreEvent stores an event under a new number. Audit events are committed in a batch, as
+// they were originally.
 func (r *restorer) restoreEvent(recorded engine.HistoryEvent) error {
 	if r.history == nil {
 		r.skippedEvents++

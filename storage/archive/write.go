@@ -23,7 +23,8 @@ type Source interface {
 	Epoch() uint64 // valid once Load has begun
 }
 
-// A Header describes a backup. Nothing depends on it.
+// A Header describes a backup. Restore does not depend on it; the command restore takes the
+// default namespace from it.
 type Header struct {
 	Namespace string         `json:"namespace"`
 	Source    string         `json:"source"` // kind of the store: sqlite, mongodb
@@ -50,7 +51,7 @@ type Counts struct {
 	Events        int64 `json:"events"`
 }
 
-// Count counts a record.
+// Count adds a record to the counts.
 func (c *Counts) Count(r engine.Record) {
 	switch r := r.(type) {
 	case engine.Entity:
@@ -112,21 +113,21 @@ func rank(r engine.Record) int {
 	}
 }
 
-// A backupWriter is one call of Write.
+// A backupWriter is the state of one call of Write.
 type backupWriter struct {
 	f             *frameWriter
 	from          Source
 	h             Header
 	counts        Counts
 	clock         engine.Instant
-	headerWritten bool // the header is written
-	last          int  // rank of the last record
+	headerWritten bool
+	last          int // rank of the last record
 	scratch       []byte
 }
 
 // Write writes a backup of a source; h describes it, except for Epoch. History is left out
-// unless h.History is set. The error is engine.ErrRestoreIncomplete for a store in which a restore
-// did not end.
+// unless h.History is set. The error wraps engine.ErrRestoreIncomplete for a store in which a
+// restore did not finish.
 func Write(ctx context.Context, out io.Writer, from Source, h Header) (Summary, error) {
 	counted := &countingWriter{w: out}
 	f, err := newFrameWriter(counted)

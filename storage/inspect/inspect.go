@@ -40,18 +40,18 @@ type Inspector struct {
 	report             Report
 	ns                 *engine.Namespace
 	now                engine.Instant
-	subqueuePaths      map[engine.SubqueueID]engine.Path // of subqueues
+	subqueuePaths      map[engine.SubqueueID]engine.Path
 	kinds              map[engine.SubqueueID]engine.EntityKind
-	entityPaths        map[string]bool            // folded paths of entities
-	rules              map[engine.RuleID]bool     // rules met
-	meters             map[engine.SubqueueID]bool // subqueues whose meter was met
+	entityPaths        map[string]bool // folded paths of entities
+	rules              map[engine.RuleID]bool
+	meters             map[engine.SubqueueID]bool
 	sessions           map[engine.SessionID]bool
-	settings           map[string]bool              // of settings
-	seen               map[engine.SubqueueID]uint64 // the last number of each entity
-	bodies             map[engine.Key]int64         // sizes, of contents
+	settings           map[string]bool              // keys of settings
+	seen               map[engine.SubqueueID]uint64 // last number of the recent MessageIds of each entity
+	bodies             map[engine.Key]int64         // body sizes, by the key of the content
 	referencedContents map[engine.Key]bool          // keys of contents that messages refer to
 	messages           map[engine.Key]bool          // keys of messages
-	numbers            map[number]bool              // numbers of messages
+	numbers            map[number]bool              // sequence numbers of messages
 }
 
 type number struct {
@@ -62,7 +62,8 @@ type number struct {
 // New returns an Inspector without records.
 func New() *Inspector {
 	return &Inspector{
-		// The engine gives no identities here; the last possible epoch has none.
+		// The engine assigns no identities here. It gets the last possible epoch, in which no
+		// record was created.
 		ns: engine.New(engine.Options{
 			Limits: engine.DefaultLimits(), Keys: engine.NewKeys(1<<24 - 1), Nonce: func() uint64 { return 0 },
 		}),
@@ -72,7 +73,7 @@ func New() *Inspector {
 	}
 }
 
-// AddFinding adds a finding.
+// AddFinding adds a sentence to the findings, or only counts it if there are maxFindings.
 func (i *Inspector) AddFinding(format string, args ...any) {
 	if len(i.report.Findings) == maxFindings {
 		i.report.Omitted++
@@ -162,10 +163,10 @@ func readBodyLength(ctx context.Context, k engine.Key, open func(context.Context
 // AddEvent counts an event of the history.
 func (i *Inspector) AddEvent(engine.HistoryEvent) { i.report.Events++ }
 
-// Finish lets the engine check its indexes against the records, and returns the report. The
-// Inspector must not be used afterwards.
+// Finish checks the engine's indexes against the records, unless there are findings already,
+// and returns the report. The Inspector must not be used afterwards.
 func (i *Inspector) Finish() Report {
-	if i.report.Sound() { // otherwise it would repeat the findings in other words
+	if i.report.Sound() { // otherwise Check would repeat the findings in other words
 		i.recoverPanic(func() error {
 			i.ns.Restored(i.now)
 			return i.ns.Check()

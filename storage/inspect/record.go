@@ -6,8 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// This file checks a record in itself and against those before it. Each check returns a
-// sentence, or an empty text.
+// The checks in this file check a record in itself and against the records before it. Each
+// returns a finding, one sentence, or "" if there is none.
 
 func (i *Inspector) checkEntity(e engine.Entity) string {
 	_, _, sub := e.Path.Subscription()
@@ -43,8 +43,8 @@ func (i *Inspector) checkEntity(e engine.Entity) string {
 	return ""
 }
 
-// hasNewIDs reports whether the subqueues of e have new identities. A topic has no dead-letter
-// queue.
+// hasNewIDs reports whether the ids of e's subqueues differ from each other and from those of
+// all entities before. A topic has no dead-letter queue.
 func (i *Inspector) hasNewIDs(e engine.Entity) bool {
 	own := map[engine.SubqueueID]bool{}
 	for _, id := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
@@ -154,8 +154,8 @@ func (i *Inspector) checkMessage(m engine.Message) string {
 	return ""
 }
 
-// checkAccessRules checks access rules. Its sentences contain no key. A rule without a key is
-// sound: it opens nothing.
+// checkAccessRules checks access rules. Its findings contain no key. A rule without a key is
+// sound: it grants no access.
 func checkAccessRules(of string, rules []engine.AccessRule) string {
 	for i, r := range rules {
 		_, twice := engine.FindAccessRule(rules[:i], r.Name)

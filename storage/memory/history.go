@@ -12,8 +12,8 @@ import (
 
 var _ engine.History = (*Store)(nil)
 
-// maxRoutineEvents limits the events that are not audit events; for a while there may be a tenth
-// more.
+// maxRoutineEvents limits the events that are not audit events. The oldest are dropped once
+// the limit is exceeded by a tenth.
 const maxRoutineEvents = 50_000
 
 // history holds events by position, oldest first.
@@ -25,7 +25,7 @@ type history struct {
 
 type storedEvent struct {
 	engine.HistoryEvent
-	bytes int64 // size if it were written
+	bytes int64 // encoded size
 }
 
 // AppendEvents keeps events without copying, because the data that they refer to never changes.
@@ -76,8 +76,8 @@ func (s *Store) queryEvents(ctx context.Context, q engine.HistoryQuery) (all []e
 	return all, nil
 }
 
-// TrimEvents drops the events before an instant, then the oldest until the rest would take no more
-// than most bytes when written. Audit events go last.
+// TrimEvents drops the events before an instant, then the oldest until the rest takes at most
+// so many bytes in encoded form. Audit events are dropped last.
 func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package memory is a store that is lost when the process ends: for tests, and for trying
-// things out.
+// Package memory implements a store that is lost when the process ends: for tests, and for
+// trying things out.
 package memory
 
 import (
@@ -72,7 +72,7 @@ func (*Store) InMemory() bool { return true }
 // Epoch returns 1, and one more after each Reopen.
 func (s *Store) Epoch() uint64 { return s.reopens + 1 }
 
-// Lost is closed by Close.
+// Lost returns a channel that Close closes.
 func (s *Store) Lost() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,20 +16,20 @@ import (
 
 const (
 	applyEvery   = time.Second
-	applyBytes   = 8 << 20 // apply sooner when this much waits
+	applyBytes   = 8 << 20 // apply sooner when so many bytes wait
 	applyCommits = 2_000
 	// Limits on the applied commits that stay in the journal, for readers of a namespace that
 	// they do not own (OpenSnapshot).
 	keptEntries = 1_000
 	keptBytes   = 32 << 20
-	trimmedOnce = 10_000 // documents of one delete
-	// tombstoneRetention is how long after its end a message is remembered, so that no late write
-	// brings it back.
+	trimmedOnce = 10_000 // documents in one delete
+	// tombstoneRetention is how long the tombstone of a dropped record stays, so that no late write
+	// brings the record back.
 	tombstoneRetention = time.Hour
 )
 
-// apply brings committed windows into the collections (step 8), about a second behind, until
-// the store ends.
+// apply brings committed windows into the collections, about a second behind, until the store
+// ends.
 func (s *Store) apply() {
 	tick := time.NewTicker(applyEvery)
 	defer tick.Stop()
@@ -50,7 +50,7 @@ func (s *Store) apply() {
 	}
 }
 
-// drain applies the waiting windows, within patience.
+// drain waits until all committed windows are applied, at most for patience.
 func (s *Store) drain(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(s.lifetime, patience)
 	defer cancel()
@@ -138,8 +138,8 @@ func (s *Store) updateKeys(set *keySet, k engine.Key, gone bool) {
 	set.add(k)
 }
 
-// storedByApply reports which keys the collections may hold: all that were handed to apply, and all
-// of other epochs.
+// storedByApply reports which keys the collections may hold: those in windows that apply has
+// taken, and all keys of other epochs.
 type storedByApply struct{ s *Store }
 
 func (v storedByApply) message(k engine.Key) bool {
@@ -153,7 +153,8 @@ func (v storedByApply) content(k engine.Key) bool {
 
 func (s *Store) ofOtherEpoch(k engine.Key) bool { return uint64(k)>>40 != s.epoch }
 
-// allKeys is for commits of former owners: how far they were applied is unknown.
+// allKeys reports that the collections may hold any key. It is for commits of former owners,
+// because it is unknown how many of them were applied.
 type allKeys struct{}
 
 func (allKeys) message(engine.Key) bool { return true }
@@ -261,16 +262,16 @@ func (s *Store) applyMessages(ctx context.Context, w *window) error {
 			}
 		}
 		doc := s.changeOf(s.names.key(k), c.version, c.gone, w.now, func() any { return s.messageDoc(c) })
-		// A key is never given twice, so if the document already exists, an earlier attempt
-		// inserted it: plain inserts are quick.
+		// No key is assigned twice, so if the document already exists, an earlier attempt
+		// inserted it. Plain inserts are faster than guarded upserts.
 		doc.insert = c.first
 		docs = append(docs, doc)
 	}
 	return s.put(ctx, messages, docs)
 }
 
-// contentOf returns the message as its sender wrote it, for a message that a former owner
-// committed.
+// contentOf returns a content from the window or the collections, for a message that a former
+// owner committed.
 func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.Packed, error) {
 	if c, ok := w.contents[k]; ok {
 		return c.packed, nil
@@ -283,8 +284,8 @@ func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.
 	return engine.Packed(b), nil
 }
 
-// applyDroppedContents deletes contents that nothing refers to, with their bodies. Late writes may bring
-// some back; nothing will ever refer to them, and the next open sweeps them.
+// applyDroppedContents deletes contents that no message refers to, with their bodies. Late
+// writes may bring some back; no message will ever refer to them, and the next open sweeps them.
 func (s *Store) applyDroppedContents(ctx context.Context, w *window) error {
 	for _, k := range slices.Sorted(maps.Keys(w.contents)) {
 		if c := w.contents[k]; c.gone {
@@ -309,7 +310,7 @@ func (s *Store) applyDroppedContents(ctx context.Context, w *window) error {
 	return nil
 }
 
-// A droppedContent content is one that nothing refers to any more.
+// A droppedContent is a content that no message refers to any more.
 type droppedContent struct {
 	key     engine.Key
 	hasBody bool
@@ -369,16 +370,16 @@ func (s *Store) applyAudit(ctx context.Context, w *window) error {
 	return s.appendEvents(ctx, w.audit)
 }
 
-// recordApplied records that everything up to w is in the collections. An earlier mark that
-// arrives late loses.
+// recordApplied records that everything up to w is in the collections. A late write of an
+// earlier mark has no effect.
 func (s *Store) recordApplied(ctx context.Context, w *window) error {
 	id := s.names.setting("applied")
 	d := appliedDoc{ID: id, V: w.upTo, Epoch: w.upTo.epoch(), N: w.upTo.number(), Now: w.now, At: w.now.Time()}
 	return s.put(ctx, settings, []change{{id: id, version: int64(w.upTo), doc: marshal(d)}})
 }
 
-// trim deletes applied commits from the journal beyond those that are kept for readers (step
-// 9). The newest commit always stays, so that its number is never reused; so do fences.
+// trim deletes applied commits from the journal beyond those that are kept for readers. The
+// newest commit always stays, so that its number is never reused; so do fences.
 func (s *Store) trim(ctx context.Context) error {
 	most := cmp.Or(s.o.keptEntries, keptEntries)
 	bytes := int64(0)

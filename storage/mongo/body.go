@@ -57,8 +57,8 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	return nil
 }
 
-// A stagedReader body is one that Close does not wait for while it is read: its sender may take
-// any time.
+// A stagedReader reads a body that is being staged. Store.Close does not wait for its Read,
+// because the sender may take any time.
 type stagedReader struct {
 	s     *Store
 	body  io.Reader
@@ -99,8 +99,8 @@ func (s *Store) storeChunks(ctx context.Context, k engine.Key, body io.Reader) (
 		l.Chunks++
 		l.Size += int64(n)
 	}
-	// This body replaces that of an earlier attempt, which does not come back if its own
-	// request is late.
+	// This body replaces that of an earlier attempt, even if the earlier attempt's request
+	// arrives later.
 	err = s.retry(ctx, func(ctx context.Context) error {
 		return s.s.Apply(ctx, large, []change{{id: l.ID, version: int64(l.V), doc: marshal(l)}})
 	})

@@ -43,8 +43,8 @@ func fitting(changes []change) int {
 // duplicate: an insert, or an upsert whose guard found no lower version. For an insert that is
 // success. For an upsert it means only that the document exists by now: it may have been
 // inserted, with a lower version, between the search and the upsert. So these changes are sent
-// once more without the upsert; a document that does not pass the guard then is of no lower
-// version.
+// once more without the upsert; a document that the guard does not match then has the same or
+// a higher version.
 //
 // Some servers stop at the first duplicate and report another one. If the response does not
 // account for every change, the changes are sent one by one.
@@ -125,7 +125,7 @@ func (ch change) replace() *mongo.ReplaceOneModel {
 	return mongo.NewReplaceOneModel().SetFilter(ch.lower()).SetReplacement(ch.doc)
 }
 
-// lower returns the guard: the document with this _id, if of a lower version.
+// lower returns the guard: a filter for the document with this _id and a lower version.
 func (ch change) lower() bson.D {
 	return bson.D{{Key: "_id", Value: ch.id}, {Key: "v", Value: bson.D{{Key: "$lt", Value: ch.version}}}}
 }

@@ -29,7 +29,7 @@ type Catalogue struct {
 	Clients *Clients     // shared connections; nil means that the catalogue opens its own
 	Logger  *slog.Logger // nil means no logging
 
-	removedReads map[string]int // by document: how often it was read as gone
+	removedReads map[string]int // by document: how often it was read as removed
 
 	heartbeat int64                      // number of calls of Heartbeat
 	others    map[string]serverHeartbeat // of other servers, by name
@@ -60,8 +60,8 @@ const (
 
 func namespaceID(name string, number int) string { return fmt.Sprintf("%s/%06d", name, number) }
 
-// lockDB waits until the caller may use db; give ends that. It is not a mutex: connecting to a
-// server that does not answer takes seconds, and ctx must be able to end the wait.
+// lockDB locks db; give unlocks it. It is not a mutex: connecting to a server that does not
+// answer takes seconds, and ctx must be able to end the wait.
 func (c *Catalogue) lockDB(ctx context.Context) (give func(), err error) {
 	c.once.Do(func() { c.connecting = make(chan struct{}, 1) })
 	select {
@@ -113,7 +113,7 @@ func (c *Catalogue) List(ctx context.Context) (all []namespaces.Spec, err error)
 	if err != nil {
 		return nil, err
 	}
-	everything := idRange{from: "", to: "{"} // "{" sorts after everything that a name begins with
+	everything := idRange{from: "", to: "{"} // "{" sorts after every character that can begin a name
 	var left []namespaceDoc
 	for raw, err := range on.Range(ctx, namespaceDocs, everything) {
 		if err != nil {
@@ -137,7 +137,7 @@ func (c *Catalogue) List(ctx context.Context) (all []namespaces.Spec, err error)
 	return all, nil
 }
 
-// read decodes a document; ok is false if it is not one of a namespace.
+// read decodes a document; ok is false if it does not describe a namespace.
 func (c *Catalogue) read(d namespaceDoc) (s namespaces.Spec, ok bool) {
 	name, _, _ := strings.Cut(d.ID, "/")
 	number, err := parseNumber(d.ID, 0)
@@ -219,7 +219,7 @@ func (c *Catalogue) latest(ctx context.Context, on server, name string) (d names
 }
 
 // Add implements [namespaces.Catalogue]. If servers add the same name at the same time, one
-// succeeds. The name of a server's own namespace is taken.
+// succeeds. The name of a server's own namespace counts as taken.
 func (c *Catalogue) Add(ctx context.Context, s namespaces.Spec) (namespaces.Spec, error) {
 	taken := engine.Refuse(namespaces.ErrNamespaceExists, "The namespace '%s' already exists in this database.", s.Name)
 	on, err := c.server(ctx)
@@ -285,8 +285,8 @@ func (c *Catalogue) Change(ctx context.Context, s namespaces.Spec) error {
 	return nil
 }
 
-// Remove implements [namespaces.Catalogue]; it cannot be undone. Other servers notice it when they
-// read the catalogue again. What cannot be erased now is swept later.
+// Remove implements [namespaces.Catalogue]; it cannot be undone. Other servers notice it when
+// they read the catalogue again. Documents that cannot be erased now are swept later.
 func (c *Catalogue) Remove(ctx context.Context, s namespaces.Spec, closed func() error) (aside string, err error) {
 	on, err := c.server(ctx)
 	if err != nil {
@@ -311,7 +311,7 @@ func (c *Catalogue) Remove(ctx context.Context, s namespaces.Spec, closed func()
 	return "", nil
 }
 
-// get returns a document; without an ID if there is none.
+// get returns a document. If there is none, ID is empty.
 func (c *Catalogue) get(ctx context.Context, on server, id string) (d namespaceDoc, err error) {
 	raw, err := on.Get(ctx, namespaceDocs, id)
 	if err != nil || raw == nil {
@@ -333,7 +333,7 @@ func eraseNamespace(ctx context.Context, on server, name string) error {
 	return nil
 }
 
-// erase deletes a range, in slices.
+// erase deletes a range of documents, a thousand at a time.
 func erase(ctx context.Context, on server, in collection, all idRange) error {
 	all.limit, all.fields = 1000, []string{"v"}
 	for {

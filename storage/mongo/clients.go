@@ -27,7 +27,7 @@ type sharedClient struct {
 	users int // guarded by of.mu
 
 	indexLock chan struct{} // a mutex that can be awaited with a context: held while requesting the indexes
-	indexed   bool          // the indexes were requested; guarded by turn
+	indexed   bool          // the indexes were requested; guarded by indexLock
 }
 
 // take returns the client for a connection string, which a is parsed from; no server need be
@@ -53,7 +53,7 @@ func (c *Clients) take(url string, a connString) (*sharedClient, error) {
 
 // release disconnects if this was the last user. Requests under way then fail. The driver
 // waits for its own attempts to reach a server that does not answer, up to the connection
-// time-out, whatever the context says. When ctx ends, release leaves them to end by
+// time-out, even if ctx has ended. When ctx ends, release returns and lets them end by
 // themselves.
 func (p *sharedClient) release(ctx context.Context) error {
 	p.of.mu.Lock()
@@ -78,8 +78,8 @@ func (p *sharedClient) release(ctx context.Context) error {
 	return nil
 }
 
-// index calls ensure to make the indexes, unless another user of the client has done so. If it
-// fails or is interrupted, the next call tries again.
+// index calls ensure to create the indexes, unless another user of the client has done so. If
+// ensure fails or is interrupted, the next call tries again.
 func (p *sharedClient) index(ctx context.Context, ensure func(context.Context) error) error {
 	select {
 	case p.indexLock <- struct{}{}:

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// wall returns the time of day, for people who look at documents. Nothing is decided by it.
+// wall returns the time of day, for people who look at documents. The protocol does not use it.
 func wall() time.Time { return time.Now() }
 
-// pause waits, unless ctx ends first.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -31,8 +31,8 @@ const (
 	hangUpWithin = time.Second
 )
 
-// facts are what a server reported about itself when it was asked once. They are for people
-// and the log; the protocol needs none of them.
+// facts are what a server reported about itself when the client connected. The protocol is
+// correct without them.
 type facts struct {
 	database      string
 	version       string // of MongoDB, or of its protocol; empty if unknown
@@ -42,7 +42,7 @@ type facts struct {
 	sessions      bool // it reports an operation time, for causally consistent sessions
 }
 
-// connect reaches the database that a connection string names, by default "mayfly", with a
+// connect connects to the database that a connection string names, by default "mayfly", with a
 // client of its own if clients is nil. The error is one sentence for the author of the string,
 // and never contains the string.
 func connect(ctx context.Context, url string, clients *Clients, log *slog.Logger) (*database, facts, error) {
@@ -79,8 +79,8 @@ func connectTo(ctx context.Context, url string, a connString, clients *Clients, 
 	return d, d.facts, nil
 }
 
-// probe asks what the server is and whether it lets us in. Connecting alone proves nothing: it
-// succeeds without any server.
+// probe asks the server for its kind and version, and whether it authorizes us. Connecting
+// alone proves nothing: it succeeds without any server.
 func (d *database) probe(ctx context.Context) error {
 	if err := d.client.Ping(ctx, readpref.Primary()); err != nil {
 		return err

@@ -173,7 +173,7 @@ func (a connString) user() string {
 	return a.options.Auth.Username
 }
 
-// source returns the database that users are looked up in.
+// source returns the database in which the user is defined.
 func (a connString) source() string {
 	if a.options.Auth == nil || a.options.Auth.AuthSource == "" {
 		return "admin"
@@ -192,9 +192,9 @@ func (a connString) redact(text string) string {
 // hidden replaces a secret.
 const hidden = "xxxxx"
 
-// explainConnectionString explains what is wrong with a connection string that the driver cannot parse.
-// The driver's error may quote any part of it, even the password. So the string is parsed
-// again without secrets: if that succeeds, the secrets are wrong.
+// explainConnectionString explains what is wrong with a connection string that the driver
+// cannot parse. The driver's error may quote any part of it, even the password. So the string
+// is parsed again without secrets: if that succeeds, the secrets are wrong.
 func explainConnectionString(text string, err error) error {
 	const wrong = "the connection string for MongoDB is invalid: "
 	clean, had := withoutSecrets(text)
@@ -213,7 +213,7 @@ func explainConnectionString(text string, err error) error {
 func withoutSecrets(text string) (clean string, had bool) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		return "", true // it may be anything
+		return "", true // all of it may be secret
 	}
 	if i := strings.LastIndex(rest, "@"); i >= 0 {
 		rest, had = "user:"+hidden+rest[i:], true

@@ -69,7 +69,7 @@
 //
 //	namespaces  name/NUMBER           the namespaces of all servers, removed ones included
 //	servers   NAME, ~secret           servers that are alive; the secret that they share
-//	board     KIND/ID                 what all servers must know: sessions and tokens, by their hashes; audit records for another server to keep
+//	board     KIND/ID                 data that all servers need: sessions and tokens, by their hashes; audit records for another server to keep
 //
 // # The indexes
 //

@@ -65,7 +65,8 @@ func (n docIDs) session(id engine.SessionID) string {
 	return n.subqueue(id.Subqueue) + "/" + url.PathEscape(id.ID)
 }
 
-// namespaceSetting returns the _id of an engine setting; setting that of one of the store's own documents.
+// namespaceSetting returns the _id of an engine.Setting. setting returns those of the store's
+// own documents.
 func (n docIDs) namespaceSetting(key string) string { return string(n) + "/" + url.PathEscape(key) }
 
 // seen returns the _id of the MessageIds that a commit stored: it is never used twice, though

@@ -185,10 +185,10 @@ func stateOf(m engine.Message) string {
 // purgeAfter is how long after a message's expiry a TTL index may remove its document.
 const purgeAfter = 7 * 24 * time.Hour
 
-// purgeAt returns when a TTL index may remove a message that the broker, for whatever reason,
-// has not. That is only for messages that would simply be removed when they expire: not for
-// one that is locked, deferred, scheduled or was delivered before, nor in an entity that
-// dead-letters expired messages.
+// purgeAt returns when a TTL index may remove an expired message that the broker, for whatever
+// reason, has not removed. It returns nil unless the broker would simply remove the message when
+// it expires: for a message that is locked, deferred, scheduled or was delivered before, and in
+// an entity that dead-letters expired messages.
 func purgeAt(m engine.Message, in subqueue) *time.Time {
 	if m.State != engine.Active || m.Locked() || m.DeliveryCount != 0 || m.Extra != nil || m.ExpiresAt == 0 || in.path == "" || in.deadLettersExpired {
 		return nil
@@ -228,7 +228,7 @@ func (s *Store) subqueueOf(h engine.SubqueueID) subqueue {
 
 func (s *Store) pathOf(h engine.SubqueueID) string { return text(string(s.subqueueOf(h).path)) }
 
-// updateSubqueues notes which subqueues were created and dropped. It is called with mu held.
+// updateSubqueues records which subqueues b creates and drops. It is called with mu held.
 func (s *Store) updateSubqueues(b *engine.Batch) {
 	for _, e := range b.Entities {
 		s.addSubqueues(e)

@@ -15,14 +15,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// A database is a server reached through the driver. connect makes one; it is safe for
+// A database is a server reached through the driver. connect creates one; it is safe for
 // concurrent use. The deadline of an operation is that of its context, and only reads are
 // retried: the error of a write is that of one attempt.
 //
-// Each operation has a causally consistent session of its own, which follows everything that
-// this process has been answered before. So a member that has not noticed an election, or a
-// majority that does not yet see a document that was just refused as a duplicate, is waited
-// for instead of believed.
+// Each operation has a causally consistent session of its own, which begins at the latest
+// operation time that this process has received. So a read waits until the server has caught
+// up with that time, instead of returning old data: after an election, or when an insert has
+// just been refused because of a document that a majority does not have yet.
 type database struct {
 	client *sharedClient
 	db     *mongo.Database
@@ -37,7 +37,7 @@ type database struct {
 var _ server = (*database)(nil)
 
 const (
-	// The limit of a document is 16 MiB; some of it is left for what servers add.
+	// The limit of a document is 16 MiB; some of it is left for fields that servers add.
 	maxDocument = 16<<20 - 64<<10
 	// Bulks are limited in size so that other requests run between them.
 	maxBulk      = 1000
@@ -45,7 +45,7 @@ const (
 	batchSize    = 1000
 )
 
-// close gives the client back, once.
+// close releases the client. A second close does nothing.
 func (d *database) close(ctx context.Context) error {
 	d.mu.Lock()
 	closed := d.closed
@@ -57,7 +57,7 @@ func (d *database) close(ctx context.Context) error {
 	return d.client.release(ctx)
 }
 
-// session starts a session; end notes its operation time.
+// session starts a session; end records its operation time and ends it.
 func (d *database) session(ctx context.Context) (_ context.Context, end func(), err error) {
 	if !d.facts.sessions { // a single server, which answers in order
 		return ctx, func() {}, nil
@@ -224,8 +224,9 @@ func (d *database) Clear(ctx context.Context, in collection, r idRange, field st
 	})
 }
 
-// classifyError wraps an error of the driver in errUnwritable or errRefused if it certainly changed
-// nothing; a step-down or a shutdown may come after the change.
+// classifyError wraps an error of the driver in errUnwritable or errRefused if the request
+// certainly changed nothing. Errors about a step-down or a shutdown are not wrapped, because
+// they may come after the change.
 func classifyError(err error) error {
 	if _, ok := errors.AsType[mongo.ServerError](err); !ok || errors.Is(err, errDuplicateID) || concern(err) != nil {
 		return err
@@ -239,7 +240,7 @@ func classifyError(err error) error {
 	return err
 }
 
-// concern returns the error about a write's majority, or nil if there is none.
+// concern returns the write concern error in err, or nil if there is none.
 func concern(err error) *mongo.WriteConcernError {
 	if e, ok := errors.AsType[mongo.WriteException](err); ok {
 		return e.WriteConcernError

@@ -14,10 +14,10 @@ import (
 )
 
 // The MessageIds that an entity remembers are in many documents that never change and are
-// dropped oldest first. To replace each by a tombstone would be to write them all twice, and
-// to read them all for an hour. So they are named after the commit that they came with, so
-// that no name is used twice, and one document of forgotten records up to where they are
-// dropped. A document that a late write brings back is below that.
+// dropped oldest first. Replacing each by a tombstone would write them all twice, and loads
+// would read the tombstones for an hour. Instead, the documents are named after their commit,
+// so that no name is used twice, and one document per entity in forgotten records up to where
+// they are dropped. It also covers a document that a late write brings back.
 
 // A seenDrop drops MessageIds: all that were committed before it with numbers up to n.
 type seenDrop struct {
@@ -25,22 +25,22 @@ type seenDrop struct {
 	n  uint64
 }
 
-// seenDrops are those of one entity. A later one has a lower number than an earlier one, or
-// else makes it superfluous. There are two where numbers started again.
+// seenDrops are the drops of one entity, by time. A drop that is not lower than an earlier one
+// replaces it, so there are several only if numbers have started again from a lower one.
 type seenDrops []seenDrop
 
-// with returns f with one more.
+// with returns f with one added, and without the drops that one replaces.
 func (f seenDrops) with(one seenDrop) seenDrops {
 	return append(slices.DeleteFunc(slices.Clone(f), func(o seenDrop) bool { return o.n <= one.n && o.at <= one.at }), one)
 }
 
-// covers reports whether what a commit stored under a number is dropped.
+// covers reports whether the MessageIds that the commit at stored under number n are dropped.
 func (f seenDrops) covers(at version, n uint64) bool {
 	return slices.ContainsFunc(f, func(o seenDrop) bool { return at < o.at && n <= o.n })
 }
 
-// A seenChange is what a window changes of one entity's MessageIds: first what is dropped,
-// then what was added and not dropped, in the order of commits.
+// A seenChange holds a window's changes of one entity's MessageIds: the drops, and the rows
+// that were added and not dropped, in the order of commits.
 type seenChange struct {
 	drops seenDrops
 	added []seenRow
@@ -138,8 +138,8 @@ func (d seenDropsDoc) seenDrops() (f seenDrops) {
 	return f
 }
 
-// applySeen records what is dropped before it adds what is new. The dropped documents are
-// deleted later: they are no longer loaded.
+// applySeen records drops before it adds new rows. The documents of dropped rows are deleted
+// later; they are no longer loaded.
 func (s *Store) applySeen(ctx context.Context, w *window) error {
 	var gone, came []change
 	now := map[engine.SubqueueID]seenDrops{}
@@ -169,7 +169,7 @@ func (s *Store) applySeen(ctx context.Context, w *window) error {
 	return s.put(ctx, seen, came)
 }
 
-// readSeenDrops reads what is dropped, before anything is applied.
+// readSeenDrops reads which MessageIds are dropped, before the first window is applied.
 func (s *Store) readSeenDrops(ctx context.Context) error {
 	return eachForgotten(ctx, s.s, s.names.all(), func(d seenDropsDoc) error {
 		s.seenDrops[engine.SubqueueID(d.Holder)] = d.seenDrops()
@@ -193,15 +193,16 @@ func eachForgotten(ctx context.Context, s server, r idRange, do func(seenDropsDo
 	return nil
 }
 
-// addDroppedSeen notes that there are documents of these entities to delete.
+// addDroppedSeen records that seen has documents of these entities to delete.
 func (s *Store) addDroppedSeen(all map[engine.SubqueueID]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.Copy(s.droppedSeen, all)
 }
 
-// sweepDroppedSeen deletes documents that are dropped. They are the first ones of an entity,
-// except those that late writes bring back: the next load finds them.
+// sweepDroppedSeen deletes documents whose MessageIds are dropped. It stops at an entity's
+// first document that is not dropped. A late write may bring a document back behind it; the
+// next load finds that one.
 func (s *Store) sweepDroppedSeen(ctx context.Context) error {
 	s.mu.Lock()
 	all := s.droppedSeen

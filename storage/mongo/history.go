@@ -61,7 +61,7 @@ func (s *Store) newEventDoc(e engine.HistoryEvent) eventDoc {
 	if s.o.HistoryRetention > 0 {
 		d.PurgeAt = date(e.At.Add(s.o.HistoryRetention + historyGrace))
 	}
-	// Estimates the plain fields and the names of all fields.
+	// An estimate: 200 bytes for the fixed-size fields and the names of all fields.
 	d.Bytes = int64(len(exact)+len(d.ID)+len(d.Path)+len(d.To)+len(d.Actor)+len(d.Reason)+len(d.Session)) + 200
 	return d
 }
@@ -104,8 +104,8 @@ func (s *Store) appendEvents(ctx context.Context, recorded []engine.HistoryEvent
 	return nil
 }
 
-// QueryEvents yields the stored events, a page at a time, and the audit events that are committed and
-// not applied yet.
+// QueryEvents yields the stored events, read a page at a time, and the audit events that are
+// committed but not yet applied.
 func (s *Store) QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error] {
 	return func(yield func(engine.HistoryEvent, error) bool) {
 		leave, err := s.enter(ctx)
@@ -122,7 +122,7 @@ func (s *Store) QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq
 	}
 }
 
-// unappliedEvents returns the events in the windows that q selects, newest first.
+// unappliedEvents returns the events that q selects among those in the windows, newest first.
 func (s *Store) unappliedEvents(q engine.HistoryQuery) (out []engine.HistoryEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +149,8 @@ func (s *Store) unappliedEvents(q engine.HistoryQuery) (out []engine.HistoryEven
 	return out
 }
 
-// A historyMerge yields two sequences as one, newest first. Events that were applied meanwhile are
-// in both, and are yielded once.
+// A historyMerge merges the stored and the unapplied events, newest first. Events that were
+// applied meanwhile are in both sequences, and are yielded once.
 type historyMerge struct {
 	ctx       context.Context //nolint:containedctx // it lives for one call
 	unapplied []engine.HistoryEvent
@@ -309,8 +309,8 @@ func (s *Store) countHistory(ctx context.Context) error {
 	return nil
 }
 
-// deleteOldest deletes the oldest events of a range until no more than most bytes of history are left,
-// or all of the range if most is zero.
+// deleteOldest deletes the oldest events of a range until no more than most bytes of history
+// are left, or the whole range if most is zero.
 func (s *Store) deleteOldest(ctx context.Context, r idRange, most int64) error {
 	r.limit, r.fields = sweptOnce, []string{"bytes"}
 	for {

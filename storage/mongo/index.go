@@ -20,14 +20,14 @@ type capabilities struct {
 	partial bool // supports indexes of only the documents that have a field
 }
 
-// An index is one that should exist. If its name exists with another definition, another
-// version or a mistake made it, and it is replaced.
+// An index describes an index that should exist. If an index of its name has another
+// definition, because another version or a mistake created it, it is replaced.
 type index struct {
 	in            collection
 	name          string
 	fields        []string
 	requiredField string // only documents that have this field; empty means all
-	ttl           bool   // documents go when the instant in the field has passed
+	ttl           bool   // documents are deleted when the instant in the field has passed
 }
 
 // indexes serve people who look at documents, and sweeping; the store itself reads by _id.
@@ -69,7 +69,7 @@ func (x index) filter() bson.D {
 
 // ensureIndexes creates the missing indexes, each by itself, because a server that refuses one
 // of several creates none. It can be interrupted, repeated, and run by several servers at
-// once. What the server cannot do is logged once and is not an error.
+// once. An index that the server does not support is not an error: it is only logged.
 func (d *database) ensureIndexes(ctx context.Context) (capabilities, error) {
 	can := capabilities{ttl: true, partial: true}
 	for _, x := range indexes() {
@@ -90,7 +90,7 @@ func (d *database) ensureIndexes(ctx context.Context) (capabilities, error) {
 	return can, nil
 }
 
-// attempts is how often ensure creates an index that others drop meanwhile.
+// attempts is how often ensure tries to create an index that other servers drop meanwhile.
 const attempts = 5
 
 // ensure creates one index. It returns false if the server does not support it, does not
@@ -134,7 +134,7 @@ func (d *database) ensure(ctx context.Context, x index) (ok bool, err error) {
 		}
 	}
 	if accepted {
-		return false, nil // the server does not list it either
+		return false, nil // the server accepts the index, but does not list it
 	}
 	return false, fmt.Errorf("create the index %s in %s: another server keeps deleting it", x.name, x.in)
 }

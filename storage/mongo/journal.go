@@ -16,7 +16,7 @@ const (
 	// maxEntryBytes is how much of a batch one document of the journal holds; the rest is in
 	// parts.
 	maxEntryBytes = 8 << 20
-	// Limits on the commits that wait to be applied. Further ones wait for room.
+	// Limits on the commits that wait to be applied. Beyond them, Commit waits.
 	maxUnappliedCommits = 10_000
 	maxUnappliedBytes   = 64 << 20 // bytes
 )
@@ -26,8 +26,8 @@ const (
 type entryDoc struct {
 	ID      string `bson:"_id"`
 	Token   string `bson:"token"`             // of the open that wrote it
-	Batch   []byte `bson:"batch,omitempty"`   // as encoded by record.AppendBatch; the first part
-	Attempt uint64 `bson:"attempt,omitempty"` // part of the parts' _ids; the parts of a batch that was refused half-way have the same number
+	Batch   []byte `bson:"batch,omitempty"`   // as encoded by codec.AppendBatch; the first part
+	Attempt uint64 `bson:"attempt,omitempty"` // in the parts' _ids; tells them from those of a batch that was refused half-way under the same number
 	Parts   int    `bson:"parts,omitempty"`   // number of further documents in parts
 	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero means a commit
 }
@@ -37,7 +37,7 @@ type partDoc struct {
 	Bytes []byte `bson:"bytes"`
 }
 
-// Commit inserts the batch under the next number of the journal (step 5).
+// Commit inserts the batch under the next number of the journal.
 func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -103,10 +103,10 @@ func (s *Store) write(ctx context.Context, at version, batch []byte) (entry, err
 	return e, nil
 }
 
-// insertOrGetInLease is insertDocOrGet with a deadline at the current end of the lease, so that each
-// document of a large batch has its own deadline. The deadline is checked before the request
-// is sent; a request under way when it passes may succeed, and then the commit counts: the
-// fence decides.
+// insertOrGetInLease is insertDocOrGet with a deadline at the current end of the lease, so that
+// each document of a large batch has its own deadline. The deadline is checked before the
+// request is sent. A request under way when it passes may succeed, and then the commit counts:
+// it came before the next owner's fence, which would have taken its number.
 func (s *Store) insertOrGetInLease(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
 	if !s.Owned() {
 		return nil, s.endReason()
@@ -157,8 +157,8 @@ func (s *Store) addCommitted(at version, b *engine.Batch, e entry) {
 	}
 }
 
-// waitForRoom waits until the unapplied commits are below the limits. It fails at once when MongoDB
-// refuses to apply them: nothing more can be written until an operator has fixed that.
+// waitForRoom waits until the unapplied commits are below the limits. It fails at once if
+// MongoDB refuses to apply them: nothing more can be written until an operator has fixed that.
 func (s *Store) waitForRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -182,9 +182,9 @@ func (s *Store) waitForRoom(ctx context.Context) error {
 	}
 }
 
-// fenceEpoch puts a fence behind the last commit of an epoch (step 2), if there is none yet.
-// Nothing can be committed in the epoch afterwards. The newest commit is never trimmed, so the
-// number behind it was never used.
+// fenceEpoch inserts a fence after the last commit of an epoch, if there is none yet. Nothing
+// can be committed in the epoch afterwards. The newest commit is never trimmed, so the number
+// after it was never used.
 func (s *Store) fenceEpoch(ctx context.Context, epoch uint64) error {
 	if s.o.weaken.fence {
 		return nil
@@ -239,11 +239,11 @@ func (s *Store) readApplied(ctx context.Context) (d appliedDoc, err error) {
 	return d, bson.Unmarshal(raw, &d)
 }
 
-// errGap says that a commit is missing that must be there.
+// errGap means that the journal lacks a commit, a part of one, or a fence.
 var errGap = errors.New("the journal has a gap")
 
-// replay reads what the former owners committed and did not apply, up to their
-// fences (step 3), into the window that is applied first.
+// replay reads the commits that the former owners did not apply, up to their fences, into the
+// window that is applied first.
 func (s *Store) replay(ctx context.Context) error {
 	for {
 		mark, err := s.readApplied(ctx)
@@ -254,8 +254,8 @@ func (s *Store) replay(ctx context.Context) error {
 		w.now = mark.Now
 		err = s.replayFrom(ctx, mark.V, w)
 		if errors.Is(err, errGap) {
-			// Its owner may have applied and trimmed meanwhile, without knowing
-			// that it is over; then the mark has moved.
+			// The former owner, not yet aware that its epoch is over, may have
+			// applied and trimmed commits meanwhile; then the mark has moved.
 			again, merr := s.readApplied(ctx)
 			if merr == nil && again.V > mark.V {
 				continue

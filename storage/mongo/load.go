@@ -43,7 +43,7 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 			}
 			yield(nil, fmt.Errorf("load: %w", err))
 		default:
-			select { // records without an entity are swept, once
+			select { // garbage is dropped while earlier garbage waits to be swept; the next load finds it again
 			case s.garbage <- met:
 			default:
 			}
@@ -56,12 +56,12 @@ var errStop = errors.New("stop")
 
 // A source reads the records of the collections.
 type source interface {
-	// each calls do for the records of a collection; for tombstones with the head alone.
+	// each calls do for the records of a collection, and for tombstones with a nil record.
 	each(in collection, do func(d docHead, rec engine.Record) error) error
 	forgotten(do func(seenDropsDoc) error) error
 }
 
-// streamed is a source that reads from MongoDB as it goes.
+// streamed is a source that reads from MongoDB on demand.
 type streamed struct {
 	ctx   context.Context //nolint:containedctx // it lives for one call
 	s     server
@@ -79,7 +79,7 @@ func (f *streamed) forgotten(do func(seenDropsDoc) error) error {
 	return eachForgotten(f.ctx, f.s, f.names.all(), do)
 }
 
-// A loader yields a namespace: the records of a source under a window.
+// A loader yields a namespace: the records of a source, overridden by the changes in a window.
 type loader struct {
 	from    source
 	w       *window
@@ -120,8 +120,8 @@ type docHead struct {
 	v  version
 }
 
-// each reads the records of a collection; for tombstones it calls do with the head alone. The
-// record stays valid after the next call.
+// each calls do for the records of a collection, and for tombstones with a nil record. A
+// record stays valid after the call.
 func each(ctx context.Context, s server, in collection, r idRange, do func(d docHead, rec engine.Record) error) error {
 	r.fields = loaded
 	for raw, err := range s.Range(ctx, in, r) {
@@ -199,9 +199,9 @@ func (l *loader) entities() error {
 	return nil
 }
 
-// isUnclaimed reports whether no entity will ever claim the subqueue that a document belongs to.
-// A later epoch's may have appeared after the entities were read, while an owner whose lease
-// is over does not know that yet.
+// isUnclaimed reports whether no entity will ever claim the subqueue that a document belongs
+// to. Documents of later epochs do not count: their entities may have been created after this
+// owner, not yet aware that its epoch is over, read the entities.
 func (l *loader) isUnclaimed(h engine.SubqueueID, v version) bool {
 	return !l.claimed[h] && v.epoch() <= l.epoch
 }
@@ -306,7 +306,7 @@ func (l *loader) messages() error {
 	return nil
 }
 
-// readSubqueues reads which subqueues exist, before anything is applied.
+// readSubqueues reads which subqueues exist, before the first window is applied.
 func (s *Store) readSubqueues(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

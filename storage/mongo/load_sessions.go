@@ -2,8 +2,7 @@ package mongo
 
 import "mayfly/engine"
 
-// This file loads what a namespace keeps beside its messages: session states, and the
-// MessageIds of duplicate detection.
+// This file loads session states and the MessageIds of duplicate detection.
 
 func (l *loader) sessions() error {
 	if err := l.from.each(sessions, func(d docHead, r engine.Record) error {
@@ -24,7 +23,7 @@ func (l *loader) sessions() error {
 	return nil
 }
 
-// addUnclaimed notes a subqueue that no entity will ever claim.
+// addUnclaimed adds a subqueue to the garbage if no entity will ever claim it.
 func (l *loader) addUnclaimed(h engine.SubqueueID, v version) {
 	if l.isUnclaimed(h, v) {
 		addToSet(&l.garbage.unclaimed, h)
@@ -58,7 +57,8 @@ func (l *loader) seen() error {
 			gone[h] = gone[h].with(d)
 		}
 	}
-	// before yields the window's rows of an entity up to and including a document.
+	// before yields the window's rows of an entity up to those of a document. It reports
+	// whether the window had the document's row too.
 	before := func(h engine.SubqueueID, at version, n uint64) (met bool, err error) {
 		for len(rows[h]) > 0 && !met {
 			r := rows[h][0]

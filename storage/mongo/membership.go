@@ -23,7 +23,7 @@ type secretDoc struct {
 const secretID = "~secret"
 
 // Secret returns 32 random bytes that all servers on the database share and only readers of
-// the database know. The first call makes them.
+// the database know. The first call creates them.
 func (c *Catalogue) Secret(ctx context.Context) (secret [32]byte, err error) {
 	on, err := c.server(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Catalogue) Secret(ctx context.Context) (secret [32]byte, err error) {
 	return [32]byte(d.Secret), nil
 }
 
-// serverDoc is a live server.
+// serverDoc describes a live server.
 type serverDoc struct {
 	ID   string `bson:"_id"`
 	V    int64  `bson:"v"`    // incremented by each Heartbeat
@@ -65,15 +65,16 @@ const (
 	forgottenAfter = 1000
 )
 
-// A serverHeartbeat is the latest version seen of another server's document, and how often it was found
-// unchanged.
+// A serverHeartbeat is the latest version seen of another server's document, and how often it
+// was found unchanged.
 type serverHeartbeat struct {
 	version   int64
 	unchanged int
 }
 
-// Heartbeat implements [namespaces.Membership]. It is called periodically; the period determines how soon a
-// dead server is noticed, for no clocks of two machines are compared.
+// Heartbeat implements [namespaces.Membership]. It is called periodically. The period
+// determines how soon a dead server is noticed, because the clocks of two machines are never
+// compared.
 func (c *Catalogue) Heartbeat(ctx context.Context, name string, owns int) (others map[string]int, err error) {
 	on, err := c.server(ctx)
 	if err != nil {

@@ -14,18 +14,19 @@ import (
 
 var _ namespaces.NoteStore = (*Catalogue)(nil)
 
-// noteDocs holds the notes that all servers on the database share: see [namespaces.NoteStore]. A note's
-// document is inserted and deleted, and never changed. When the note was marked is in a
-// document of its own.
+// noteDocs holds the notes that all servers on the database share: see [namespaces.NoteStore].
+// A note's document is inserted and deleted, and never changed. When the note was last used is
+// in a document of its own.
 const noteDocs collection = "board"
 
 type noteDoc struct {
-	ID   string `bson:"_id"` // the kind, a slash, and the note's
+	ID   string `bson:"_id"` // the kind, a slash, and the note's ID
 	V    int64  `bson:"v"`
 	Text string `bson:"text"`
 }
 
-// noteUsedDoc is the mark of a note. Its kind has a suffix in ID.
+// noteUsedDoc records when a note was last used. Its ID is the note's, with usedKindSuffix
+// after the kind.
 type noteUsedDoc struct {
 	ID string `bson:"_id"`
 	V  int64  `bson:"v"` // seconds since 1970: the latest wins
@@ -52,7 +53,7 @@ func (c *Catalogue) Notes(ctx context.Context, kind string) (all []namespaces.No
 		at[id] = len(all)
 		all = append(all, namespaces.Note{ID: id, Text: d.Text})
 	}
-	var left []string // marks of notes that were taken down meanwhile
+	var left []string // _ids of noteUsedDocs whose notes were removed meanwhile
 	for raw, err := range on.Range(ctx, noteDocs, within(kind+usedKindSuffix)) {
 		if err != nil {
 			return nil, err

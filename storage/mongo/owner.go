@@ -19,13 +19,13 @@ type ownerDoc struct {
 	Namespace string    `bson:"ns"`
 	Token     string    `bson:"token"`   // of one open
 	Process   string    `bson:"process"` // of one process, over several opens
-	Lease     int64     `bson:"leaseMs"` // silence after which it may be succeeded
+	Lease     int64     `bson:"leaseMs"` // silence after which another server may take over
 	Dashboard string    `bson:"dashboard,omitempty"`
 	Admin     string    `bson:"admin,omitempty"`
 	AMQP      string    `bson:"amqp,omitempty"`
 	Host      string    `bson:"host,omitempty"`
 	Peer      string    `bson:"peer,omitempty"`    // for requests that other servers forward
-	Heartbeat time.Time `bson:"beat"`              // by the owner's clock: for people
+	Heartbeat time.Time `bson:"beat"`              // by the owner's clock; only for people
 	Readers   []string  `bson:"readers,omitempty"` // the readers that the owner keeps documents for
 	Released  bool      `bson:"released,omitempty"`
 }
@@ -54,7 +54,7 @@ const (
 	quickHeartbeats = 10
 )
 
-// set sets the lease for an open that follows so many lost ones.
+// set sets the length of the lease for an open after lost opens in a row that lost the namespace.
 func (l *lease) set(usual time.Duration, lost int) {
 	l.base = usual
 	l.length.Store(int64(usual << min(max(lost, 0), maxLeaseShift)))
@@ -63,7 +63,7 @@ func (l *lease) set(usual time.Duration, lost int) {
 // current returns the current length of the lease.
 func (l *lease) current() time.Duration { return time.Duration(l.length.Load()) }
 
-// deadline returns when an owner must stop whose last good beat was sent at heard.
+// deadline returns when an owner must stop if it sent its last successful beat at heard.
 func (l *lease) deadline(heard time.Duration) time.Duration {
 	return heard + l.current() - l.current()/5
 }
@@ -74,7 +74,7 @@ func (l *lease) heartbeatInterval() time.Duration { return l.base / 5 }
 // patience returns how long one request may take before it is retried.
 func (l *lease) patience() time.Duration { return max(l.current()/2, 100*time.Millisecond) }
 
-// recordHeartbeat notes how long a beat took, and reports whether it shortened the lease.
+// recordHeartbeat records how long a beat took, and reports whether it shortened the lease.
 func (l *lease) recordHeartbeat(took time.Duration) (shorter bool) {
 	l.quick++
 	if took > l.heartbeatInterval() {
@@ -95,8 +95,8 @@ type ownerHeartbeat struct {
 	since  time.Duration // when the first answer with this beat arrived
 }
 
-// acquire waits until the namespace has no owner and takes its next epoch (step 1). Without
-// Standby it does not wait for an owner that is alive.
+// acquire waits until the namespace has no owner and takes its next epoch. Without Standby it
+// does not wait for an owner that is alive.
 func (s *Store) acquire(ctx context.Context) error {
 	var seen ownerHeartbeat
 	var free time.Duration // since when the namespace has had no owner, if known
@@ -160,8 +160,9 @@ func (s *Store) mayClaim(last *ownerDoc, free time.Duration, silent bool) bool {
 	return s.o.Claim(free, gone)
 }
 
-// silent reports whether the owner has been silent for its lease and a margin, by the standby
-// server's clock, at the time it asked. When the answer arrived does not count: it may be old.
+// silent reports whether the owner had been silent for its lease and a margin when the standby
+// server sent its request, at asked by its own clock. The time at which the answer arrived does
+// not count, because the answer may be old.
 func (w ownerHeartbeat) silent(last *ownerDoc, asked time.Duration, l *lease) bool {
 	length := max(l.base, time.Duration(last.Lease)*time.Millisecond)
 	return w.id == last.ID && w.number == last.V && asked-w.since >= length+length/5
@@ -214,10 +215,10 @@ func (s *Store) claim(ctx context.Context, epoch uint64) (bool, error) {
 	return true, nil
 }
 
-// insertOrGet inserts a document until that document, or another one with its _id, is known to
-// exist. It returns the existing document, by which the caller recognises its own from an
-// attempt whose outcome was unknown. It stops when ctx ends, and on errors that no retry can
-// fix.
+// insertOrGet retries inserting a document until that document, or another one with its _id,
+// is known to exist. It returns the existing document, or nil if the last attempt inserted
+// doc. The existing one may be the caller's own, from an attempt whose outcome was unknown.
+// insertOrGet gives up when ctx ends, and on errors that no retry can fix.
 func (s *Store) insertOrGet(ctx context.Context, in collection, id string, doc bson.Raw) (there bson.Raw, err error) {
 	for doubts := 0; ; doubts++ {
 		err := s.attemptFor(ctx, s.lease.patience()+transferTime(len(doc)), func(ctx context.Context) error { return s.s.Insert(ctx, in, doc) })
@@ -246,8 +247,8 @@ func (s *Store) insertOrGet(ctx context.Context, in collection, id string, doc b
 	}
 }
 
-// A uncertainError ends a request that may have succeeded, or may still succeed. why is the reason
-// for giving up; last is the error of the last attempt.
+// An uncertainError ends a request that may have succeeded, or may still succeed. reason is why
+// it was given up; last is the error of the last attempt.
 type uncertainError struct{ reason, last error }
 
 func (e *uncertainError) Error() string {
@@ -277,8 +278,7 @@ func (s *Store) attemptFor(ctx context.Context, d time.Duration, do func(context
 // transferTime returns how long bytes take on a line of 2 MiB a second.
 func transferTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / (2 << 20) }
 
-// beat renews the lease periodically, and ends the store when that has failed for too long
-// (step 7).
+// beat renews the lease periodically, and ends the store when that has failed for too long.
 func (s *Store) beat() {
 	for pause(s.lifetime, s.lease.heartbeatInterval()) == nil {
 		s.renewLease()
@@ -332,16 +332,16 @@ func (s *Store) putOwner(ctx context.Context, d ownerDoc) error {
 	return s.s.Apply(ctx, owners, []change{{id: d.ID, version: d.V, doc: doc}})
 }
 
-// release lets others take over at once. It may be called whatever the outcome of earlier
-// requests: this store has ended.
+// release lets other servers take over at once. Call it when the store has ended; the outcome
+// of earlier requests does not matter then.
 func (s *Store) release(ctx context.Context) error {
 	next := s.own
 	next.V, next.Released, next.Heartbeat = next.V+2, true, wall() // overrides a beat that is still under way
 	return s.putOwner(ctx, next)
 }
 
-// Owned reports whether the store still owns the namespace, the self-fence: while it is true,
-// no other server can have taken over.
+// Owned reports whether the store still owns the namespace. While it returns true, no other
+// server can have taken over: this is the self-fence.
 func (s *Store) Owned() bool { return s.lifetime.Err() == nil && s.owned() }
 
 func (s *Store) owned() bool {

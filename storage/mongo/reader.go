@@ -10,22 +10,22 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A reader of a namespace that it does not own announces itself in settings, and the owner
-// then keeps what it would delete: bodies, and commits that were applied. The owner lists the
-// readers that it keeps documents for in its own document.
+// A process that reads a namespace without owning it registers as a reader in settings. The
+// owner then keeps documents that it would otherwise delete: bodies, and commits that were
+// applied. In its own document the owner lists the readers that it keeps documents for.
 
-// A readerDoc announces a reader.
+// A readerDoc registers a reader.
 type readerDoc struct {
 	ID   string `bson:"_id"`
 	V    int64  `bson:"v"` // incremented with each beat
 	Gone bool   `bson:"gone"`
 }
 
-// A reader is one that the owner has seen.
+// A reader is a registered reader, as its owner has seen it.
 type reader struct {
 	heartbeat int64
-	since     time.Duration // when it was seen first with this beat
-	came      time.Duration // when it was seen first
+	since     time.Duration // when it was first seen with this beat
+	came      time.Duration // when it was first seen
 
 	expired bool // it has been reading for too long
 }
@@ -38,7 +38,8 @@ const (
 
 func (n docIDs) reader(token string) string { return n.setting("reader/" + token) }
 
-// updateReaders updates which readers the namespace has.
+// updateReaders reads which readers are registered, and deletes those that have been silent
+// for too long.
 func (s *Store) updateReaders() {
 	// The next beat must not wait for this.
 	ctx, cancel := context.WithTimeout(s.lifetime, s.lease.heartbeatInterval())
@@ -83,7 +84,7 @@ func (s *Store) servedReaders() (ids []string) {
 	return ids
 }
 
-// announce announces the reader, and returns when the owner lists it or no owner is alive.
+// announce registers the reader, and returns when the owner lists it or no owner is alive.
 func (l *Snapshot) announce(ctx context.Context) error {
 	s := l.s
 	l.id = s.names.reader(s.token)
@@ -120,7 +121,7 @@ func (l *Snapshot) sendHeartbeat(ctx context.Context) error {
 	return l.s.s.Apply(ctx, settings, []change{{id: d.ID, version: d.V, doc: marshal(d)}})
 }
 
-// heartbeatLoop renews the announcement until ctx ends.
+// heartbeatLoop renews the registration until ctx ends.
 func (l *Snapshot) heartbeatLoop(ctx context.Context) {
 	for pause(ctx, readerHeartbeat) == nil {
 		if err := l.sendHeartbeat(ctx); err != nil && ctx.Err() == nil {

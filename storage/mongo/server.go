@@ -17,16 +17,16 @@ var (
 	errRefused     = errors.New("MongoDB refuses the request") // permanent, such as not authorized or too old; wraps the reason
 )
 
-// A server is all that the protocol asks of MongoDB: what every compatible server does,
-// standalone, as a replica set or sharded, without transactions. The protocol relies on one
-// guarantee: of several inserts of the same _id, exactly one succeeds. All changes are
-// acknowledged by a majority and journaled before they return, and reads see only such
-// changes. Documents have a string as their _id; ranges compare its bytes.
+// A server has the operations of MongoDB that the protocol uses. Every compatible server
+// supports them, standalone, as a replica set or sharded, without transactions. The protocol
+// relies on one guarantee: of several inserts of the same _id, exactly one succeeds. All
+// changes are acknowledged by a majority and journaled before they return, and reads see only
+// such changes. Documents have a string as their _id; ranges compare its bytes.
 type server interface {
 	// Insert adds a document; the error is errDuplicateID if the _id exists. After any other error
 	// the document may still appear at any later time.
 	Insert(ctx context.Context, in collection, doc bson.Raw) error
-	// Get reads one document; nil if there is none.
+	// Get returns a document, or nil if there is none.
 	Get(ctx context.Context, in collection, id string) (bson.Raw, error)
 	// Range reads documents from one _id to before another, in order or backwards; at most
 	// limit of them, if limit is not zero. A yielded document is valid until the next step.
@@ -49,7 +49,7 @@ type idRange struct {
 	backwards bool
 	limit     int
 	fields    []string // only these and _id; nil means all
-	match     bson.D   // equality of top-level fields besides; nil means any
+	match     bson.D   // values that top-level fields must have; nil means any
 }
 
 // A change replaces a document of a lower version, or inserts a missing one. A document of the

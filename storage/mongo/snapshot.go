@@ -20,7 +20,7 @@ import (
 // first; the records that it yielded stay readable until Close.
 type Snapshot struct {
 	s          *Store // for reading; it owns nothing
-	id         string // its _id among the readers
+	id         string // _id of its readerDoc
 	heartbeats int64
 	since      time.Duration
 	stop       context.CancelFunc
@@ -28,8 +28,8 @@ type Snapshot struct {
 	version    version // version of the last commit in it
 }
 
-// OpenSnapshot reads the namespace without owning it. All it writes is its reader document, so that
-// the owner deletes nothing meanwhile.
+// OpenSnapshot opens the namespace for reading, without owning it. It writes only a readerDoc,
+// so that the owner deletes nothing meanwhile.
 func OpenSnapshot(ctx context.Context, url string, o Options) (*Snapshot, error) {
 	db, _, err := connect(ctx, url, o.Clients, cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -73,8 +73,8 @@ func openSnapshotOn(ctx context.Context, on server, leave func(context.Context) 
 func (l *Snapshot) Epoch() uint64 { return l.version.epoch() }
 
 // Load yields the namespace as it was after a commit between the call and the first record.
-// The collections change while they are read, so all of them are read first, and overridden by
-// what the journal has since. Records are in memory until they are yielded.
+// The collections change while they are read, so all of them are read first, and then
+// overridden by the commits in the journal since. Records are in memory until they are yielded.
 func (l *Snapshot) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
 		if err := l.load(ctx, yield); err != nil && !errors.Is(err, errStop) {
@@ -173,7 +173,7 @@ func (l *Snapshot) Close() error {
 	return err
 }
 
-// A collected source was read before and is in memory.
+// A collected is a source that was read into memory.
 type collected struct {
 	docs  map[collection][]storedDoc
 	drops []seenDropsDoc

@@ -44,10 +44,10 @@ type Options struct {
 	Namespace string        // one of several in a database; zero means "default"
 	Clients   *Clients      // shared connections; nil means that the store opens its own
 	Lease     time.Duration // zero means DefaultLease
-	// LostOpens is how many opens in a row lost the namespace before they got anything done. Each
-	// doubles the lease of this one, up to eight times, until MongoDB is quick again.
+	// LostOpens is how many opens in a row lost the namespace before their first commit. Each
+	// doubles the lease of this open, up to eight times its length, until MongoDB is quick again.
 	LostOpens int
-	Owner     engine.Owner // shown by other servers; its epoch is filled in
+	Owner     engine.Owner // describes this server to other servers; its Epoch is ignored
 	// Process is the same for every open by one process: it need not wait for the lease of a
 	// store that it closed without being able to release it. Zero means unique to this open.
 	Process string
@@ -55,11 +55,11 @@ type Options struct {
 	// waits as long as it takes. With nil, Open fails with an *engine.OwnedError if the owner
 	// is alive.
 	Standby func(engine.Owner)
-	// Claim, if set, is asked before Open takes a namespace that has had no owner for the
-	// duration free, as far as this server has seen; while it returns false, the namespace is
-	// left to others. gone is the Process of a former owner that has been silent for too long,
-	// or empty if the owner released the namespace. Claim must return quickly. It is not asked
-	// about a namespace that this process owned itself and could not release.
+	// Claim, if set, is called before Open takes a namespace that has had no owner for the
+	// duration free, as far as this server has seen. While it returns false, Open leaves the
+	// namespace to other servers. gone is the Process of a former owner that has been silent
+	// for too long, or empty if the owner released the namespace. Claim must return quickly. It
+	// is not called for a namespace that this process owned itself and could not release.
 	Claim func(free time.Duration, gone string) bool
 	// HistoryRetention is the age at which the owner removes events. As a backstop, a TTL index may
 	// remove events that are a day older. Zero means no TTL index.
@@ -96,7 +96,7 @@ type Store struct {
 
 	lifetime context.Context //nolint:containedctx // the store's lifetime: cancelled by Close or when ownership ends
 	end      context.CancelCauseFunc
-	tasks    sync.WaitGroup // beat, apply, sweep and the making of indexes
+	tasks    sync.WaitGroup // beat, apply, sweep and the creation of indexes
 
 	closeMu sync.Mutex
 	closed  bool           // guarded by closeMu
@@ -305,8 +305,8 @@ func supportedFormats() string {
 // Epoch returns the epoch of this open.
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// Lost is closed by Close, when another owner's fence is found, and when the lease could not
-// be renewed in time.
+// Lost returns a channel that is closed by Close, when another owner's fence is found, and when
+// the lease could not be renewed in time.
 func (s *Store) Lost() <-chan struct{} { return s.lifetime.Done() }
 
 // endOwnership ends the store: from now on it commits and answers nothing.

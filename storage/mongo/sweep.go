@@ -23,13 +23,13 @@ type garbage struct {
 	subqueues     []subqueue                 // of deleted entities
 	messages      []string                   // _ids of messages whose subqueue no entity claims
 	rules         []string                   // the same for rules
-	unclaimed     map[engine.SubqueueID]bool // that no entity will ever claim, with sessions or MessageIds
+	unclaimed     map[engine.SubqueueID]bool // subqueues with sessions or MessageIds that no entity will ever claim
 	seen          map[engine.SubqueueID]bool // entities with documents that forgotten covers
-	foundContents keySet                     // those a load found, if there was one: bodies of others are deleted
+	foundContents keySet                     // contents that a load found; bodies of others are deleted; empty if not from a load
 }
 
-// sweep deletes documents that are no longer needed, in slices, until the store ends. Nothing
-// depends on it: the next open finds the documents that it leaves.
+// sweep deletes documents that are no longer needed, in slices, until the store ends. It may
+// be interrupted at any time: the next open finds the remaining documents.
 func (s *Store) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -61,8 +61,8 @@ func (s *Store) sweep() {
 	}
 }
 
-// waitForNoReaders waits until there is no reader of the namespace. A reader that began under the former
-// owner may need documents that nothing else does.
+// waitForNoReaders waits until there is no reader of the namespace. A reader that began under
+// the former owner may need documents that no record refers to any more.
 func (s *Store) waitForNoReaders(ctx context.Context) error {
 	for s.hasReaders.Load() {
 		if err := pause(ctx, s.lease.heartbeatInterval()); err != nil {
@@ -102,7 +102,7 @@ func (s *Store) sweepSlices(ctx context.Context, in collection, r idRange, unwan
 }
 
 // sweepJournal deletes commits before the mark that a trim missed or a late insert brought
-// back (step 11). Fences stay.
+// back. Fences stay.
 func (s *Store) sweepJournal(ctx context.Context) error {
 	mark, err := s.readApplied(ctx)
 	if err != nil || mark.V == 0 {
@@ -121,14 +121,14 @@ func (s *Store) sweepJournal(ctx context.Context) error {
 	return s.sweepSlices(ctx, parts, r, s.ofEarlierEpoch)
 }
 
-// ofEarlierEpoch reports whether a document is of an earlier epoch.
+// ofEarlierEpoch reports whether a document of journal or parts is of an earlier epoch.
 func (s *Store) ofEarlierEpoch(raw bson.Raw) bool {
 	epoch, err := parseNumber(textIn(raw, "_id"), 0)
 	return err == nil && epoch < s.epoch
 }
 
-// sweepTombstones deletes tombstones whose time is over. A rule, a session or a setting can be
-// created again under its name: that is why tombstones are not deleted by name.
+// sweepTombstones deletes tombstones whose time is over. It does not delete them by _id,
+// because a rule, a session or a setting may be created again under the same _id meanwhile.
 func (s *Store) sweepTombstones(ctx context.Context) error {
 	s.mu.Lock()
 	now := s.waiting.now

@@ -60,10 +60,10 @@ type messageChange struct {
 type contentChange struct {
 	packed  engine.Packed
 	gone    bool
-	hasBody bool // the body goes too
+	hasBody bool // the body must be deleted too
 }
 
-// A subqueue is a subqueue as documents name it.
+// A subqueue holds the properties of a subqueue that its messages' documents depend on.
 type subqueue struct {
 	id                 engine.SubqueueID
 	path               engine.Path
@@ -93,8 +93,8 @@ type storedKeys interface {
 	content(k engine.Key) bool
 }
 
-// add adds a commit. A dropped identity is forgotten if, by held, the collections cannot hold
-// it; of others the drop is kept.
+// add adds a commit. It forgets a dropped identity that, according to held, the collections
+// cannot contain, and keeps the drop of any other.
 func (w *window) add(at version, b *engine.Batch, held storedKeys) {
 	w.upTo, w.now = at, b.Now
 	w.commits++
@@ -203,8 +203,8 @@ func (w *window) dropSubqueues(at version, ids []engine.SubqueueID, held storedK
 	}
 }
 
-// merged merges w with a later window, for a reader. It does not change w; where both have a
-// change the later one wins.
+// merged returns w merged with a later window, for a reader. It does not change w. Where both
+// have a change, the later one wins.
 func (w *window) merged(later *window) *window {
 	out := newWindow()
 	for _, from := range []*window{w, later} {

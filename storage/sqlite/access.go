@@ -7,15 +7,15 @@ import (
 	"mayfly/engine/codec"
 )
 
-// This file stores access rules in a column and reads them back: as their record, because no
-// query looks inside them.
+// Access rules are stored in one column, encoded as a record, because no query looks inside
+// them.
 
 const (
 	putAccess = "INSERT OR REPLACE INTO access (id, rules, sum) VALUES (1, ?, ?)"
 	getAccess = "SELECT rules, sum FROM access"
 )
 
-// putAccess puts NULL if there are no rules.
+// putAccess binds the encoded rules, or NULL if there are none.
 func (r *row) putAccess(rules []engine.AccessRule) {
 	if len(rules) == 0 {
 		r.putNull()
@@ -24,7 +24,7 @@ func (r *row) putAccess(rules []engine.AccessRule) {
 	r.putBytes(codec.Append(nil, engine.Access{Rules: rules}))
 }
 
-// access reads rules; if they cannot be decoded, that is the row's error.
+// access reads access rules. If they cannot be decoded, it sets the row's error.
 func (r *row) access() []engine.AccessRule {
 	b := r.bytes()
 	if len(b) == 0 {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// After checkpointPages new pages the log is moved into the file while commits go on. From blockingCheckpointPages
-	// on commits wait while the rest is moved, so that the log starts from its beginning
-	// again.
+	// After checkpointPages new pages, the log is moved into the file while commits go on. From
+	// blockingCheckpointPages on, commits wait while the rest is moved, so that the log starts
+	// from its beginning again.
 	checkpointPages         = 1000
 	blockingCheckpointPages = 3 * checkpointPages
 	shortCheckpointPages    = 64 // pages whose moving takes no noticeable time
@@ -39,7 +39,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// requestCheckpoint is called after every commit, by the writer.
+// requestCheckpoint requests a checkpoint if the log, of so many pages, has grown enough. The
+// writer calls it after every commit.
 func (s *Store) requestCheckpoint(pages int) {
 	moved := int(s.checkpointed.Load())
 	if pages < moved { // the log has started again
@@ -87,8 +88,8 @@ func (s *Store) checkpointLoop(ctx context.Context, c *sqlite3.Conn) {
 	}
 }
 
-// checkpoint moves the log while commits go on. They are always ahead, so when the log has
-// become long, they wait after a few turns for the short rest to be moved.
+// checkpoint moves the log into the file while commits go on. They keep adding pages, so when
+// the log has become long, commits wait after a few turns until the short rest is moved.
 func (s *Store) checkpoint(c *sqlite3.Conn) error {
 	for turn := 0; ; turn++ {
 		pages, moved, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
@@ -158,8 +159,8 @@ func (s *Store) sweep(ctx context.Context) error {
 	return nil
 }
 
-// slices runs change in transactions of their own until it reports that there is nothing left to
-// do.
+// slices runs change, each time in a transaction of its own, until it reports that there is no
+// more to do.
 func (s *Store) slices(ctx context.Context, change func(*writer) (more bool, err error)) error {
 	for more := true; more; {
 		if err := s.slice(ctx, func(w *writer) (err error) {
@@ -175,7 +176,7 @@ func (s *Store) slices(ctx context.Context, change func(*writer) (more bool, err
 	return nil
 }
 
-// pause leaves the file to commits for a while.
+// pause waits for d, or until ctx ends, so that commits can use the file.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -187,7 +188,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// slice runs a change that only frees room.
+// slice runs a change that only frees space, in one transaction.
 func (s *Store) slice(ctx context.Context, change func(*writer) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (s *Store) slice(ctx context.Context, change func(*writer) error) error {
 
 func (s *Store) sweepBody(ctx context.Context, k engine.Key) error {
 	return s.slices(ctx, func(w *writer) (bool, error) {
-		// A content may refer to the body since it was found.
+		// A content may refer to the body by now.
 		loose, err := one(w.isUnreferenced, func(*sqlite3.Stmt) {}, int64(k))
 		if err != nil || !loose || !s.unreferenced.sweepable(k) {
 			return false, err

@@ -187,8 +187,8 @@ func (s *Store) openBody(ctx context.Context, k engine.Key) (io.ReadSeekCloser, 
 	if found {
 		return smallBody{bytes.NewReader(whole)}, nil
 	}
-	// From here on no sweep deletes chunks. A body that has been dropped already is no longer
-	// large.
+	// From here on no sweep deletes the body's chunks. A body that has been dropped already is no
+	// longer in the table large.
 	s.unreferenced.addReader(k)
 	large := &largeBody{s: s, key: k, n: -1}
 	large.size, found, err = r.sum.readSize(r.large, k)

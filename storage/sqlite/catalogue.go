@@ -27,7 +27,7 @@ var _ namespaces.Catalogue = Catalogue{}
 //	mayfly.db.namespaces/shop/namespace.json        its description
 //	mayfly.db.removed/shop.1                        the folder of a removed namespace
 //
-// The folder of a removed namespace is moved there, and stays until an operator deletes it.
+// The folder of a removed namespace stays there until an operator deletes it.
 type Catalogue struct {
 	Path   string       // of the store's file
 	Logger *slog.Logger // logs what cannot be read; nil means no logging

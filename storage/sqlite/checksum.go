@@ -13,8 +13,8 @@ import (
 )
 
 // Every row has a checksum, the CRC-32C of its table's name and its columns in the order of
-// summed. So a flipped bit, or a row that turns up under another key or in another table, is
-// found when it is read. The sum is stored as a signed four-byte number.
+// checksummedTables. So a flipped bit, or a row that turns up under another key or in another
+// table, is found when it is read. The sum is stored as a signed four-byte number.
 //
 // SQLite's own page checksums are not used: another tool that moves the log into the file, as
 // the shell does after reading a store whose server was killed, writes pages without them, and
@@ -147,8 +147,8 @@ func inBrackets(name string) string {
 	return " (" + name + ")"
 }
 
-// checkSmall checks the tables that Load does not yield. A wrong number there could
-// sweep live messages or give an identity twice.
+// checkSmall checks the tables that Load does not yield. A wrong number in one of them could
+// cause live messages to be swept, or an identity to be assigned twice.
 func checkSmall(c *sqlite3.Conn) error {
 	for _, t := range checksummedTables() {
 		switch t[0] {

@@ -10,12 +10,12 @@ import (
 	"mayfly/engine"
 )
 
-// Commit applies b in one transaction. A batch that has begun is not given up when ctx ends.
+// Commit applies b in one transaction. Once it has begun, it does not stop when ctx ends.
 //
 // An error that wraps engine.ErrUnwritable means that nothing was applied and that the store
 // remains usable: the disk is full, the file cannot be written, or another program holds its
-// lock. It is also returned for as long as the store's files have been moved, replaced or cut
-// since it was opened; then the batch may have been written to a file that has lost its name.
+// lock. Commit also returns it while the store's files are moved, replaced or truncated; then
+// the batch may have been written to a file that has lost its name.
 // An error that wraps engine.ErrFenced means that another server has opened the store. After
 // any other failure of a commit itself the store refuses all further ones.
 func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
@@ -65,8 +65,8 @@ func (s *Store) write(hard bool, change func(*writer) error) error {
 	return err
 }
 
-// writeDrops is write for a change that takes no room. If the disk is full, it gives the
-// reserve up and tries again.
+// writeDrops is write for a change that needs no space. If the disk is full, it releases the
+// reserve and tries again.
 func (s *Store) writeDrops(hard bool, change func(*writer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,8 @@ func (s *Store) writeDrops(hard bool, change func(*writer) error) error {
 	return err
 }
 
-// writeLocked is write with mu held. It calls may first, unless that is nil, and fails if that
-// does.
+// writeLocked is write with mu held. It first calls may, unless may is nil, and returns its
+// error.
 func (s *Store) writeLocked(hard bool, may func() error, change func(*writer) error) error {
 	if s.failed != nil {
 		return fmt.Errorf("an earlier write failed and the store must be reopened: %w", s.failed)
@@ -111,7 +111,7 @@ func (s *Store) writeLocked(hard bool, may func() error, change func(*writer) er
 	})
 	switch {
 	case err == nil:
-		if why := s.checkFiles(); why != nil { // perhaps before the write was durable
+		if why := s.checkFiles(); why != nil { // the files may have changed before the write was durable
 			return s.markFilesLost(why)
 		}
 		return nil
@@ -141,9 +141,9 @@ func unwritable(err error) bool {
 	return errors.Is(err, sqlite3.IOERR_WRITE)
 }
 
-// certainlyNotWritten reports whether it is certain that a failed commit did not write its last
-// frame, which would make it count: SQLite refused to. After a write or flush that failed
-// otherwise, the commit may reappear after a crash.
+// certainlyNotWritten reports whether a failed commit certainly did not write its last frame,
+// because SQLite refused to. After any other failed write or flush, that frame may be in the
+// log, and the commit may reappear after a crash.
 func certainlyNotWritten(err error) bool {
 	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.READONLY) || errors.Is(err, sqlite3.BUSY)
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // A file is compacted at open when more than half of it is free, at least minCompactBytes
-// bytes are, and its content is at most maxCompactBytes bytes: these are copied in a moment, and
-// in memory.
+// bytes are free, and its content is at most maxCompactBytes bytes, which are copied quickly
+// and in memory.
 const (
 	minCompactBytes = 16 << 20
 	maxCompactBytes = 64 << 20

@@ -28,7 +28,7 @@ var identifyingColumns = map[string][]int{
 	"session": {1}, "seen": {0, 1}, "setting": {0}, "entity": {0}, "rule": {0, 2}, "meter": {0},
 }
 
-// nameRow describes the current row of st, as it reads.
+// nameRow describes the current row of st by its identifying columns, which may be damaged.
 func nameRow(table string, st *sqlite3.Stmt) string {
 	var of []string
 	for _, n := range identifyingColumns[table] {
@@ -85,7 +85,8 @@ func quarantineRows(c *sqlite3.Conn, table string) error {
 	return fmt.Errorf("the table %s does not exist", table)
 }
 
-// damagedRows describes each damaged row of a table in a sentence, if its table allows that.
+// damagedRows returns a sentence for each damaged row of a table in skippableTables, and none
+// for other tables.
 func (l *Snapshot) damagedRows(table, columns string) (findings []string, err error) {
 	about, ok := skippableTables[table]
 	if !ok {

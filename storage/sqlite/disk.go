@@ -16,13 +16,12 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// A disk is the system's files for SQLite, with two additions. A write that the system refused
-// for lack of room or permission returns SQLite's own code for that. Without it every failed
-// write is an I/O error, whose cause is lost before a statement returns. And a new file is
-// readable by its owner alone, because messages are private.
-//
-// It also records how long each file must be by what was written to it, so that it is noticed
-// when another program cuts a file.
+// A disk is SQLite's file system for the system's files, with three additions. A write that the
+// system refused for lack of space or permission returns SQLite's own code for that. Without it
+// every failed write is an I/O error, whose cause is lost before a statement returns. A new file
+// is readable by its owner alone, because messages are private. And the disk records the length
+// that each file must have according to what was written to it, so that the store notices when
+// another program truncates a file.
 type disk struct {
 	vfs.VFSFilename
 	lengths *fileSizes
@@ -73,9 +72,9 @@ func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 // errTruncated is the reason for not deleting a log.
 var errTruncated = errors.New("the store was truncated: its write-ahead log is kept")
 
-// Delete deletes a file, but not the log of a store that another program has cut. A
+// Delete deletes a file, but not the log of a store that another program has truncated. A
 // connection that finds the store empty would delete the log as the leftover of an
-// earlier store, and with it what was acknowledged.
+// earlier store, and with it acknowledged commits.
 func (d disk) Delete(name string, syncDir bool) error {
 	if db, ok := strings.CutSuffix(name, "-wal"); ok {
 		is, err := os.Stat(db)
@@ -87,13 +86,13 @@ func (d disk) Delete(name string, syncDir bool) error {
 	return d.VFSFilename.Delete(name, syncDir)
 }
 
-// A filler is a disk under test that limits the files which SQLite does not write.
+// A filler is a disk for tests that also limits the files which SQLite does not write.
 type filler interface {
 	fill(path string, size int) error
 }
 
-// fill makes a file that takes size bytes, which no file system can keep in fewer. If
-// that fails, there is no such file.
+// fill creates a file of size random bytes, which no file system can compress. If that fails,
+// it leaves no file.
 func (d disk) fill(path string, size int) error {
 	if under, ok := d.VFSFilename.(filler); ok {
 		return under.fill(path, size)
@@ -157,7 +156,8 @@ func (f diskFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, wrapDiskError(err)
 }
 
-// detectTruncation is called before the file becomes longer, which would hide that it was cut.
+// detectTruncation records whether another program has truncated the file. It is called before
+// the file becomes longer, which would hide that.
 func (f diskFile) detectTruncation() {
 	f.size.mu.Lock()
 	defer f.size.mu.Unlock()
@@ -174,9 +174,9 @@ func (f diskFile) SizeHint(size int64) error {
 	return wrapDiskError(f.osFile.SizeHint(size))
 }
 
-// Truncate makes the file size bytes long, but keeps the room that was reserved for a commit
-// which another connection is writing to the log: a concurrent checkpoint does not know of
-// that commit.
+// Truncate makes the file size bytes long, but keeps the space that was reserved for a commit
+// which another connection is writing to the log: a concurrent checkpoint does not see that
+// commit yet.
 func (f diskFile) Truncate(size int64) error {
 	if f.size != nil {
 		f.size.mu.Lock()
@@ -220,18 +220,18 @@ func (l *fileSizes) reset(path string) {
 	n.truncated.Store(false)
 }
 
-// A fileSize is how long a file is at least, by what was written through the disk.
+// A fileSize is the minimal length of a file, according to what was written through the disk.
 // Truncate lowers it with mu held.
 type fileSize struct {
 	mu        sync.Mutex
-	needed    int64 // guarded by mu; what the last commit written to the log needs
+	needed    int64 // guarded by mu; length that the last commit written to the log needs
 	reserved  int64 // guarded by mu; length reserved for commits
 	minimum   atomic.Int64
 	truncated atomic.Bool // another program made the file shorter, and it has grown again since
 }
 
-// require makes Truncate leave the file at least size bytes long. It reports whether the file was
-// made that long before.
+// require makes Truncate leave the file at least size bytes long. It reports whether that
+// length is reserved already.
 func (l *fileSize) require(size int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,12 +260,13 @@ func (l *fileSize) recordWritten(end int64) {
 	}
 }
 
-// isFull reports whether err says that the disk is full.
+// isFull reports whether err means that the disk is full.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, sqlite3.FULL)
 }
 
-// wrapDiskError wraps err in SQLite's code for its cause, if it is one of these.
+// wrapDiskError wraps an error about space or permission in SQLite's code for that, and returns
+// any other error unchanged.
 func wrapDiskError(err error) error {
 	switch {
 	case err == nil:

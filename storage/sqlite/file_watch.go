@@ -13,9 +13,9 @@ import (
 	"mayfly/engine"
 )
 
-// Writes to a file that was deleted, moved, replaced or cut are lost. Each commit checks the
-// files after it is durable, so that no lost commit is acknowledged. A watcher checks between
-// commits.
+// Writes to a file that was deleted, moved, replaced or truncated are lost. Each commit checks
+// the files after it is durable, so that no lost commit is acknowledged. A watcher checks
+// between commits.
 
 // watchEvery is half of the time within which a loss must be noticed.
 const watchEvery = 500 * time.Millisecond
@@ -23,7 +23,7 @@ const watchEvery = 500 * time.Millisecond
 // reserveEvery is after how many checks a missing reserve is made again.
 const reserveEvery = 60
 
-// A watchedFile file must stay where it was opened, and at least as long as it was.
+// A watchedFile is a file that must stay where it was opened, and must not become shorter.
 type watchedFile struct {
 	path string
 	info fs.FileInfo
@@ -47,7 +47,8 @@ func (s *Store) watch() error {
 	return nil
 }
 
-// checkFiles returns what has happened to one of the store's files, or nil if all are in place.
+// checkFiles returns an error if one of the store's files was deleted, moved, replaced or
+// truncated.
 func (s *Store) checkFiles() error {
 	for i := range s.files {
 		if err := s.files[i].check(); err != nil {
@@ -102,7 +103,7 @@ func (s *Store) recoverLog() {
 		return
 	}
 	if now, err := os.Stat(s.files[1].path); err == nil && os.SameFile(now, s.files[1].info) {
-		return // it was cut
+		return // it was truncated
 	}
 	if err := s.withIndexGuard(func() error {
 		_, _, err := s.w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_FULL)
@@ -115,8 +116,8 @@ func (s *Store) recoverLog() {
 	s.log.Info("the write-ahead log was moved into the store", "path", s.path)
 }
 
-// WriteFailure yields once why the store takes no more writes, when the watcher notices that
-// between commits.
+// WriteFailure returns a channel that yields the reason why the store accepts no more writes,
+// once, even if nothing is being committed.
 func (s *Store) WriteFailure() <-chan error { return s.writeFailure }
 
 // reportWriteFailure makes WriteFailure yield err, unless an earlier reason is still waiting.
@@ -150,7 +151,7 @@ func (s *Store) watchLoop(ctx context.Context) {
 }
 
 // filesLostError returns why nothing can be written since the files were lost, or nil if they
-// never were. If they are back, the store must be opened again.
+// never were. If the files are back, its error is that the store must be opened again.
 func (s *Store) filesLostError() error {
 	gone := s.filesLost.Load()
 	if gone == nil {

@@ -27,12 +27,12 @@ var (
 // A format is a version of the file's layout. A change that an older broker cannot read raises
 // it, adds a step, and puts a store written by the previous version into testdata. A step
 // never changes. Views are not part of steps: they are created again after the last one. A file
-// that is older than the first step is refused and left as it is.
+// that is older than the first step is refused and stays unchanged.
 type format struct {
 	version   int64
 	schema    string                              // of a new file, without the views
 	steps     map[int64]string                    // from that version to the next one
-	dataSteps map[int64]func(*sqlite3.Conn) error // what SQL cannot do, after the step from that version
+	dataSteps map[int64]func(*sqlite3.Conn) error // changes that SQL cannot make, after the step from that version
 	views     string                              // replaces the existing views
 }
 
@@ -43,7 +43,7 @@ func current() *format {
 	}
 }
 
-// oldest returns the oldest version that the steps lead from.
+// oldest returns the oldest version that the steps can migrate.
 func (f *format) oldest() int64 {
 	v := f.version
 	for f.steps[v-1] != "" {
@@ -64,8 +64,8 @@ func (f *format) check(version int64, path string) error {
 	}
 }
 
-// prepare makes c's file one of this format: it gives a new file the schema and migrates an
-// older one.
+// prepare brings c's file to this format: it gives a new file the schema and migrates an older
+// one.
 func (f *format) prepare(c *sqlite3.Conn, s *Store) error {
 	id, err := number(c, "PRAGMA application_id")
 	if err != nil {

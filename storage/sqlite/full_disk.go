@@ -12,11 +12,11 @@ import (
 	"mayfly/engine"
 )
 
-// A store on a full disk is opened with the room of its reserve. If there is no reserve, or it
+// A store on a full disk is opened with the space of its reserve. If there is no reserve, or it
 // is not enough, the store is opened read-only, so that an operator can look at it before
-// making room. SQLite needs a little room even then, for the index of the log, which is put
-// into the folder for temporary files. Nothing is written until the disk has room; the store
-// must then be opened again.
+// freeing space. SQLite needs a little space even then, for the index of the log, which is
+// created in the folder for temporary files. Nothing is written until the disk has space; the
+// store must then be opened again.
 
 // A fullDisk keeps the indexes of logs in another folder.
 type fullDisk struct {
@@ -41,8 +41,9 @@ func (d fullDisk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File
 	return f, flags, err
 }
 
-// openOnFullDisk opens a store that could not be opened because the disk is full, as failed
-// says: with the room of the reserve, or read-only. It returns any other error as it is.
+// openOnFullDisk opens a store whose opening has failed because the disk is full: with the
+// space of the reserve, or read-only. failed is the error; if it has another cause,
+// openOnFullDisk returns it unchanged.
 func (s *Store) openOnFullDisk(o Options, failed error) error {
 	if info, err := os.Stat(s.path); err != nil || info.Size() == 0 || !s.failedForSpace(failed) {
 		return failed
@@ -62,14 +63,15 @@ func (s *Store) openOnFullDisk(o Options, failed error) error {
 	return s.open(o)
 }
 
-// failedForSpace reports whether the store could not be opened because the disk is full. If the index
-// of the log cannot be made, SQLite's error does not give the reason.
+// failedForSpace reports whether the store could not be opened because the disk is full. If the
+// index of the log cannot be created, SQLite's error does not give the reason, so
+// failedForSpace checks for space.
 func (s *Store) failedForSpace(failed error) bool {
 	return isFull(failed) || (errors.Is(failed, sqlite3.IOERR) || errors.Is(failed, sqlite3.CANTOPEN)) && isFull(s.checkSpace())
 }
 
-// prepareReadOnly prepares the next attempt to open the store on a full disk, for reading
-// alone. It reports whether that is possible.
+// prepareReadOnly prepares for opening the store on a full disk read-only, with the index of the
+// log in another folder. It reports whether that is possible.
 func (s *Store) prepareReadOnly() bool {
 	d, ok := vfs.Find(s.disk).(disk)
 	if !ok {

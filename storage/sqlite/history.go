@@ -18,8 +18,8 @@ const (
 	// milliseconds.
 	addedRows   = 32
 	deletedRows = 96
-	// rowBytes is roughly what a row of history takes besides the packed event: its columns,
-	// and its entries in indexes.
+	// rowBytes is roughly how many bytes a row of history takes besides the packed event: its
+	// columns, and its entries in indexes.
 	rowBytes = 128
 )
 
@@ -29,8 +29,9 @@ const (
 	putHistory       = "INSERT OR IGNORE INTO history (" + historyColumns + ", sum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	addToHistorySize = "UPDATE history_size SET bytes = bytes + ?"
 
-	// Both delete the first rows from some position on and yield the length of each packed
-	// event; of the rows before an instant, or of those that are not audit events.
+	// Both delete a number of rows, oldest first, and yield the length of each packed event.
+	// deleteBefore deletes rows before an instant; dropOldest, from a position on, those that
+	// are not audit events, or all.
 	deleteBefore = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history WHERE at < ? ORDER BY at, epoch, n LIMIT ?) RETURNING length(packed)`
 	dropOldest   = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history
 		WHERE (at, epoch, n) >= (?,?,?) AND (audit IS NULL OR ?) ORDER BY at, epoch, n LIMIT ?) RETURNING length(packed)`
@@ -39,9 +40,9 @@ const (
 	getHistorySize = "SELECT bytes FROM history_size"
 )
 
-// notable reports whether events of kind k are few and are searched for among all others,
-// because they are not about one message each. The answer is stored with each row, so changing
-// it requires a new format.
+// notable reports whether events of kind k are rare and often searched for, because they are
+// not about one message each. The result is stored with each row, so changing it requires a
+// new format.
 func notable(k engine.EventKind) bool {
 	switch k {
 	case engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
@@ -87,8 +88,8 @@ func (w *writer) appendEvents(epoch uint64, events []engine.Event) error {
 	return w.run(w.addToHistorySize, size)
 }
 
-// AppendEvents writes events in slices, each a soft transaction. An error leaves
-// the slices before it written.
+// AppendEvents writes events in slices, each a soft transaction. After an error the earlier
+// slices stay written.
 func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	for len(events) > 0 {
 		commits := s.commits.Load()
@@ -104,8 +105,7 @@ func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	return nil
 }
 
-// yieldToCommits leaves the file to commits for a while, if there were any since the count was
-// commits.
+// yieldToCommits pauses if there have been commits since their number was commits.
 func (s *Store) yieldToCommits(ctx context.Context, commits int64) error {
 	if s.commits.Load() == commits {
 		return nil
@@ -114,7 +114,7 @@ func (s *Store) yieldToCommits(ctx context.Context, commits int64) error {
 }
 
 // TrimEvents deletes the events before an instant, then the oldest until the rest takes no more
-// than most bytes, as history_size counts them. Audit events go last.
+// than most bytes, as history_size counts them. Audit events are deleted last.
 func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	s.trimming.Lock()
 	defer s.trimming.Unlock()
@@ -139,8 +139,9 @@ func (s *Store) deleteEventsBefore(ctx context.Context, before engine.Instant) e
 	})
 }
 
-// deleteOldestEvents deletes no more than is needed. It looks for the rows to delete while commits
-// go on, so that rows among them that stay delay no commit.
+// deleteOldestEvents deletes the oldest events, except audit events unless audit is set, until
+// the history takes no more than most bytes. It searches for the rows to delete while commits go
+// on, so that skipping the others delays no commit.
 func (s *Store) deleteOldestEvents(ctx context.Context, most int64, audit bool) error {
 	if most <= 0 {
 		return nil
@@ -164,8 +165,8 @@ func (s *Store) deleteOldestEvents(ctx context.Context, most int64, audit bool) 
 	}
 }
 
-// excessEvents finds the first rows from a position on that must go for the rest to take no more
-// than most bytes: where they begin, and how many to delete now.
+// excessEvents finds the first rows from a position on that must be deleted until the history
+// takes no more than most bytes. It returns where they begin, and how many to delete now.
 func (s *Store) excessEvents(ctx context.Context, from engine.HistoryCursor, most int64, audit bool) (at engine.HistoryCursor, n int64, err error) {
 	err = s.read(ctx, func(c *sqlite3.Conn) error {
 		size, err := number(c, getHistorySize)

@@ -38,7 +38,7 @@ func (s *Store) QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq
 	}
 }
 
-// A page is a stretch of history.
+// A page is the result of reading a part of the history.
 type page struct {
 	events []engine.HistoryEvent
 	last   engine.HistoryCursor // the last row of the page
@@ -65,7 +65,8 @@ func pages(q engine.HistoryQuery, read func(engine.HistoryQuery) (page, error), 
 	}
 }
 
-// readPage reads the first page that q selects. It filters by itself what no index covers.
+// readPage reads the first page of events that q selects. It checks the conditions that no
+// index covers on each row.
 func readPage(c *sqlite3.Conn, q engine.HistoryQuery) (p page, err error) {
 	most := pageEvents
 	if q.Limit > 0 {

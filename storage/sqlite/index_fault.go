@@ -9,12 +9,12 @@ import (
 	"runtime/debug"
 )
 
-// errIndexTruncated is the error of a call that read a part of the log's index which is no longer in
-// the file.
+// errIndexTruncated is the error of a call that read a part of the log's index which is no
+// longer in the file.
 var errIndexTruncated = errors.New("the index of the write-ahead log, the file that ends in -shm, was truncated while it was in use")
 
-// withIndexGuard runs do, which reads and writes the index of the log. If the index was cut, guarded
-// returns errIndexTruncated, and how far do got is unknown.
+// withIndexGuard runs do, which reads and writes the index of the log. If the index was
+// truncated, withIndexGuard returns errIndexTruncated, and how far do got is unknown.
 func (s *Store) withIndexGuard(do func() error) error {
 	err := guardIndex(s.path, s.log, do)
 	if errors.Is(err, errIndexTruncated) {
@@ -24,9 +24,9 @@ func (s *Store) withIndexGuard(do func() error) error {
 }
 
 // guardIndex runs do for the store in the file path. The index of the log is a file mapped
-// into memory: if another program has cut it, an access is a fault, which would end the
-// process. guardIndex gives the index its length again and returns errIndexTruncated. SQLite
-// rebuilds the index from the log; the connection that do has used must be closed.
+// into memory: if another program has truncated it, an access is a fault, which would end the
+// process. guardIndex then makes the index long enough again and returns errIndexTruncated.
+// SQLite rebuilds the index from the log; the connection that do has used must be closed.
 func guardIndex(path string, log *slog.Logger, do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -47,7 +47,7 @@ func guardIndex(path string, log *slog.Logger, do func() error) (err error) {
 	return do()
 }
 
-// maxIndexBytes is far longer than any log's index. A sparse file takes no room.
+// maxIndexBytes is far longer than any log's index. A sparse file takes no space.
 const maxIndexBytes = 16 << 20
 
 // extendIndex makes the index long enough for the parts that are mapped, so that the

@@ -54,8 +54,8 @@ type loader struct {
 	yield           func(engine.Record, error) bool
 	claimed         map[engine.SubqueueID]bool // by existing entities
 	sum             checksum
-	damagedContents map[engine.Key]bool // damaged contents
-	lastKey         engine.Key          // of the last message that was read
+	damagedContents map[engine.Key]bool
+	lastKey         engine.Key // of the last message that was read
 
 	// onSkipped is called for each damaged row that is left out, with its table and a description.
 	// With nil, such a row is an error.
@@ -144,9 +144,9 @@ func (l *loader) of(h engine.SubqueueID, v engine.Record) engine.Record {
 
 // each yields what read returns for each row of the query's result, except nil.
 //
-// A damaged message, or one with a damaged content, is yielded as damaged. Any other damaged
-// row that the namespace can do without is skipped and reported to spare. All other damaged
-// rows are an error, and all are if spare is nil.
+// A damaged message, or one with a damaged content, is yielded as engine.Damaged. A damaged row
+// of skippableTables is skipped and reported to onSkipped; it is an error if onSkipped is nil.
+// A damaged row of any other table is an error.
 func (l *loader) each(q tableRead) (err error) {
 	st, _, err := l.c.Prepare(q.sql)
 	if err != nil {
@@ -188,7 +188,7 @@ func (l *loader) damaged(table string, st *sqlite3.Stmt, rec engine.Record) (eng
 		rec.Part = engine.DamagedRecord
 		return rec, nil
 	}
-	if table == "message" { // its subqueue reads as one that does not exist
+	if table == "message" { // its subqueue, as read, does not exist
 		return engine.Damaged{Key: l.lastKey, Part: engine.DamagedRecord}, nil
 	}
 	if about, ok := skippableTables[table]; ok {

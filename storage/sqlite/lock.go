@@ -14,23 +14,23 @@ import (
 // A lock is held from open to close, on two files. One is a file beside the store that names
 // the holder. The other is one byte of the store itself: that lock follows the file, whatever
 // it is renamed to and whatever becomes of the file beside it. It is not one of the bytes that
-// SQLite locks, so that other tools can read. The system releases both when the process ends,
-// however it ends.
+// SQLite locks, so that other tools can read the store. The system releases both locks when the
+// process ends, however it ends.
 type lock struct {
 	lockFile, storeFile *os.File
 	created             bool // the store did not exist before
 	unclean             bool // the last server did not release it
-	named               bool // beside names this process
+	named               bool // lockFile names this process
 }
 
 // errHeld is the error of tryLock and lockFile when another process has the lock.
 var errHeld = errors.New("held")
 
-// lockedByte is the offset of the byte of the store that its server locks. SQLite's
-// are between 1 GiB and 1 GiB + 512.
+// lockedByte is the offset of the byte of the store that its server locks. SQLite locks bytes
+// between 1 GiB and 1 GiB + 512.
 const lockedByte = 1 << 60
 
-// making begins the file beside a store while a server creates the store. A server that is
+// making is the beginning of the lock file while a server creates the store. A server that is
 // killed meanwhile leaves an empty file that never was a store.
 const making = "new "
 
@@ -92,7 +92,7 @@ func (l *lock) opened() error {
 }
 
 // wasBeingCreated reports whether the last server of the store at path was killed while it
-// made the store.
+// created the store.
 func wasBeingCreated(path string) bool {
 	b, err := os.ReadFile(path + ".lock")
 	return err == nil && strings.HasPrefix(string(b), making)
@@ -156,7 +156,8 @@ func rejectOtherNames(path string, f *os.File) error {
 
 const someProcess = "another process"
 
-// lockOwner returns who holds the lock, if that can be found out.
+// lockOwner describes the process that is named in the lock file, or returns someProcess if
+// none is.
 func lockOwner(f *os.File) string {
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
 	pid := strings.TrimSpace(strings.TrimPrefix(string(b), making))
@@ -170,7 +171,7 @@ func lockOwner(f *os.File) string {
 	}
 }
 
-// writeOwner records who holds the lock.
+// writeOwner replaces the content of the lock file.
 func (l *lock) writeOwner(owner string) error {
 	if err := l.lockFile.Truncate(0); err != nil {
 		return err

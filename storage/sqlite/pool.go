@@ -30,7 +30,7 @@ func newPool(s *Store) *pool {
 	return &pool{s: s, slots: make(chan struct{}, maxReaders)}
 }
 
-// get lends a reader, waiting for one if all are lent.
+// get lends a reader, and waits for one if all are lent.
 func (p *pool) get(ctx context.Context) (*reader, error) {
 	select {
 	case p.slots <- struct{}{}:

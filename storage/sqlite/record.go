@@ -40,12 +40,12 @@ const (
 	getContents = "SELECT key, packed, sum FROM content"
 )
 
-// flags are stored in one number: the first as 1, the next as 2, and so on. So a column of one
-// flag can take another one, and existing files read the same.
+// flags are stored in one number: the first as 1, the second as 2, the third as 4, and so on.
+// So a flag can be added to a column without changing the meaning of existing files.
 type flags []*bool
 
-// A columnField is a column of entity and where its value is in an Entity: a pointer to one of the
-// types that row.field supports.
+// A columnField is a column of the table entity, and a pointer to its value in an Entity, of one
+// of the types that row.field supports.
 type columnField struct {
 	column string
 	at     any
@@ -111,20 +111,20 @@ type row struct {
 	st  *sqlite3.Stmt
 	n   int
 	err error
-	sum *checksum // of the values that were put or read; nil if the row has no sum
+	sum *checksum // of the values that were bound or read; nil if the row has no sum
 }
 
-// into starts with the first parameter of st.
+// into returns a row that binds the parameters of st, from the first one on.
 func into(st *sqlite3.Stmt) row { return row{st: st} }
 
-// into starts with the first parameter of st, which writes a row of table. run adds
-// the row's sum.
+// into returns a row that binds the parameters of st, which writes a row of table. run adds the
+// row's sum.
 func (w *writer) into(st *sqlite3.Stmt, table string) row {
 	w.sum.begin(table)
 	return row{st: st, sum: &w.sum}
 }
 
-// run executes the statement with the values that were put.
+// run executes the statement with the values that were bound.
 func (r *row) run() error {
 	if s := r.sum; s != nil {
 		r.sum = nil
@@ -146,7 +146,7 @@ func (r *row) putInt(v int64) {
 	}
 }
 
-// putNonZero puts NULL for zero.
+// putNonZero binds v, or NULL if v is zero.
 func (r *row) putNonZero(v int64) {
 	if v != 0 {
 		r.putInt(v)
@@ -165,7 +165,7 @@ func (r *row) putNull() {
 	}
 }
 
-// putText puts NULL for the empty text.
+// putText binds v, or NULL if v is empty.
 func (r *row) putText(v string) {
 	if v == "" {
 		r.putNull()
@@ -202,7 +202,7 @@ func (r *row) text() string {
 	return v
 }
 
-// bytes is valid until the statement's next step.
+// bytes reads a blob. It is valid until the statement's next step.
 func (r *row) bytes() []byte {
 	r.n++
 	v := r.st.ColumnRawBlob(r.n - 1)
@@ -312,7 +312,7 @@ func (r *row) putRule(v engine.Rule) {
 	r.putProperties(v.Filter.Parameters)
 }
 
-// putProperties puts NULL for none.
+// putProperties binds the encoded properties, or NULL if there are none.
 func (r *row) putProperties(p value.Properties) {
 	if len(p) == 0 {
 		r.putNull()
@@ -333,7 +333,7 @@ func (r *row) properties() (value.Properties, error) {
 	return p, err
 }
 
-// putName puts text that is part of an identity, and so never NULL.
+// putName binds text that is part of an identity, and so never NULL.
 func (r *row) putName(v string) {
 	r.n++
 	if err := r.st.BindText(r.n, v); err != nil && r.err == nil {
@@ -358,7 +358,8 @@ func (r *row) rule() (v engine.Rule, err error) {
 	return v, nil
 }
 
-// foldedName reads a name that is stored in two columns, folded and as it was given.
+// foldedName reads a name that is stored in two columns, folded and unchanged. It returns the
+// unchanged one.
 func (r *row) foldedName() string {
 	r.text()
 	return r.text()

@@ -11,29 +11,29 @@ import (
 	"mayfly/engine"
 )
 
-// A file in reserve beside the store makes it possible to delete on a full disk: to delete,
-// SQLite needs room in the log. A store on a full disk is tight: it takes operations that free
-// room, and gives up the reserve for them. It moves the log into the store after each commit,
-// so that the next one writes over it. Anything else is refused until there is room for the
-// reserve again, or until enough of the store itself is free: SQLite keeps the room of deleted
-// rows in the file, for new ones.
+// The reserve is a file beside the store that makes it possible to delete messages on a full
+// disk, because SQLite needs space in the log to delete. A store on a full disk is called
+// tight: it accepts only operations that free space, and releases the reserve for them. It
+// moves the log into the store after each commit, so that the next commit writes over it.
+// Other operations are refused until there is space for the reserve again, or until enough of
+// the store itself is free: SQLite keeps the space of deleted rows in the file, for new ones.
 
 const (
 	reserveSize = 4 << 20
-	// minFreeInFile is how many bytes must be free in the file of a tight store before it takes
-	// anything but operations that free room.
+	// minFreeInFile is how many bytes must be free in the file of a tight store before it accepts
+	// operations that need space.
 	minFreeInFile = 1 << 20
 )
 
 var (
 	errNoRoom = fmt.Errorf("%w: the disk is full", engine.ErrUnwritable)
-	// errTight refuses what a tight store does not take.
+	// errTight is the error for operations that a tight store refuses.
 	errTight = fmt.Errorf("%w; messages can still be received and deleted", errNoRoom)
 )
 
 func (s *Store) reservePath() string { return s.path + "-reserve" }
 
-// makeReserve makes the reserve, unless it exists. The caller holds mu, or is the only
+// makeReserve creates the reserve, unless it exists. The caller holds mu, or is the only
 // one to use the store.
 func (s *Store) makeReserve() error {
 	if info, err := os.Stat(s.reservePath()); err == nil && info.Size() >= reserveSize {
@@ -43,7 +43,7 @@ func (s *Store) makeReserve() error {
 	if !ok {
 		return fmt.Errorf("%q is not a file system of this store", s.disk)
 	}
-	// A smaller reserve stays until this one is whole.
+	// A smaller reserve is kept until the new one is complete.
 	whole := s.reservePath() + "-new"
 	if err := d.fill(whole, reserveSize); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (s *Store) ownDisk() (disk, bool) {
 	}
 }
 
-// releaseReserve gives the reserve up. It reports whether there was one. The caller holds
-// mu, or is the only one to use the store.
+// releaseReserve deletes the reserve, and reports whether there was one. The caller holds mu,
+// or is the only one to use the store.
 func (s *Store) releaseReserve() bool {
 	if os.Remove(s.reservePath()) != nil {
 		return false
@@ -84,16 +84,16 @@ func (s *Store) setDiskFull(why error) {
 	s.checkpointAll()
 }
 
-// checkpointAll moves the log into the store, so that the next commit writes over it. If a reader
-// prevents that, the log grows.
+// checkpointAll moves the log into the store, so that the next commit writes over it. If a
+// reader prevents that, the log grows.
 func (s *Store) checkpointAll() {
 	if _, _, err := s.w.c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE); err != nil && !errors.Is(err, sqlite3.BUSY) {
 		s.log.Warn("the write-ahead log was not moved into the store", "path", s.path, "err", err)
 	}
 }
 
-// clearDiskFull returns nil if a tight store can again take operations that need room. The caller
-// holds mu.
+// clearDiskFull returns nil if a tight store can again accept operations that need space, else
+// errTight. The caller holds mu.
 func (s *Store) clearDiskFull() error {
 	free, err := number(s.w.c, "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size")
 	if err == nil && free >= minFreeInFile {
@@ -107,14 +107,14 @@ func (s *Store) clearDiskFull() error {
 	return nil
 }
 
-// AcceptsDrops reports whether the disk is full, and the store takes only operations that free
-// room.
+// AcceptsDrops reports whether the disk is full and the store accepts only operations that free
+// space.
 func (s *Store) AcceptsDrops() bool {
 	return s.diskFull.Load() && s.tempIndexDir == "" && s.filesLost.Load() == nil
 }
 
-// saveReserve makes a reserve of the room that the log had, for the next start, if there is
-// not enough for a whole reserve. The store is closed.
+// saveReserve creates a reserve, or a smaller one, from the space that the log took, for the
+// next start. It is called when the store is closed.
 func (s *Store) saveReserve() {
 	d, ok := s.ownDisk()
 	if _, err := os.Stat(s.reservePath()); err == nil || !ok {
@@ -124,7 +124,7 @@ func (s *Store) saveReserve() {
 	}
 }
 
-// renewReserve makes a reserve again after it was given up or could not be made.
+// renewReserve creates the reserve again if it was released or could not be created.
 func (s *Store) renewReserve() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"mayfly/engine"
 )
 
-// A Snapshot is a store as it was at the moment of OpenSnapshot, which a server may own meanwhile. It
-// is for one goroutine.
+// A Snapshot is a store as it was at the moment of OpenSnapshot. A server may own the store
+// meanwhile. A Snapshot is for one goroutine.
 type Snapshot struct {
 	path  string
 	c     *sqlite3.Conn // in one read transaction from OpenSnapshot to Close
@@ -28,16 +28,16 @@ type Snapshot struct {
 	log   *slog.Logger
 
 	index     *os.File // of the log; nil if it has none
-	truncated bool     // the index was cut
+	truncated bool     // the index was truncated
 	closed    bool
 
 	body, large, chunk *sqlite3.Stmt
 	sum                checksum
 }
 
-// OpenSnapshot reads the store in the file path without taking its lock: a server may have it open,
-// start or stop meanwhile. It changes nothing. Of the files that SQLite keeps beside a store,
-// it leaves those that a server left, or that a server stopped meanwhile would have removed.
+// OpenSnapshot opens the store in the file path for reading, without taking its lock: a server
+// may have it open, start or stop meanwhile. It does not change the store. It leaves the log and
+// its index if a server left them, or if a server that stops meanwhile would have removed them.
 // It refuses what Open refuses, and a store of an older format, each with a one-sentence
 // error. It does not create a missing file.
 func OpenSnapshot(ctx context.Context, path string, o Options) (*Snapshot, error) {
@@ -77,9 +77,9 @@ func OpenSnapshot(ctx context.Context, path string, o Options) (*Snapshot, error
 	return l, nil
 }
 
-// withIndexGuard runs do, which reads the index of the log; see guardIndex. Once the index was cut
-// nothing more is read: without its content SQLite would read the store as it was before the
-// log.
+// withIndexGuard runs do, which reads the index of the log; see guardIndex. Once the index was
+// truncated, nothing more is read: without the index SQLite would read the store without the
+// commits in the log.
 func (l *Snapshot) withIndexGuard(do func() error) error {
 	if l.truncated {
 		return errIndexTruncated
@@ -91,8 +91,8 @@ func (l *Snapshot) withIndexGuard(do func() error) error {
 	return err
 }
 
-// openIndex opens the index of the log of the store in the file path. It returns nil if there is
-// none.
+// openIndex opens the index of the log of the store in the file path. It returns nil if there
+// is none.
 func openIndex(path string) *os.File {
 	f, err := os.Open(path + "-shm")
 	if err != nil {
@@ -144,8 +144,8 @@ func existingLocation(path string) (string, error) {
 //
 // The log must be read too. If the log and its index do not exist, SQLite wants to create
 // them, which takes permission to write; this connection removes them if it closes last. An
-// existing log is left as it is, and not moved into the file as the last connection otherwise
-// would.
+// existing log is left unchanged: closing the last connection does not move it into the file, as
+// it otherwise would.
 func connectReadOnly(path, disk string) (*sqlite3.Conn, error) {
 	log, err := os.Stat(path + "-wal")
 	logged := err == nil && log.Size() > 0
@@ -239,11 +239,11 @@ func (l *Snapshot) prepare() error {
 	return nil
 }
 
-// Epoch returns how often the file had been opened for writing.
+// Epoch returns how often the store had been opened for writing.
 func (l *Snapshot) Epoch() uint64 { return l.epoch }
 
-// Load yields what the store held, as Store.Load does. Bodies may be read
-// between two records.
+// Load yields the records of the store, as Store.Load does. Bodies may be read between two
+// records.
 func (l *Snapshot) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
 		records := loader{ctx: ctx, c: l.c, yield: yield, claimed: map[engine.SubqueueID]bool{}}
@@ -270,8 +270,8 @@ func (l *Snapshot) QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.
 	}
 }
 
-// Body opens a body; engine.ErrMessageNotFound if there was none. The reader is valid until
-// Close of the snapshot.
+// Body opens a body. The error wraps engine.ErrMessageNotFound if there was none. The reader is
+// valid until the snapshot is closed.
 func (l *Snapshot) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("body %d: %w", k, context.Cause(ctx))

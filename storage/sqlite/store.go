@@ -4,9 +4,9 @@
 // One connection writes, under Store.mu; a few read. A hard batch is one transaction and one
 // flush of the write-ahead log; a soft one is written to the log in order but not flushed. The
 // store has three goroutines: one moves the log into the file, so that no commit has to; one
-// deletes in slices what a batch dropped as a whole: the messages of a deleted entity, large
-// bodies; and one watches the store's files. History is written and
-// deleted in slices too, except audit events, which come with their batch.
+// deletes large drops in slices, such as the messages of a deleted entity, and large bodies;
+// and one watches the store's files. History is written and deleted in slices too, except audit
+// events, which come with their batch.
 package sqlite
 
 import (
@@ -31,10 +31,10 @@ var _ engine.Store = (*Store)(nil)
 
 var errClosed = errors.New("the store is closed")
 
-// Options configure Open. Their zero value is right.
+// Options configure Open. Their zero value is valid.
 type Options struct {
-	// Logger gets what cannot be returned to a caller: a file that was compacted or migrated
-	// at the start, a checkpoint that failed. Nil disables logging.
+	// Logger gets events that cannot be returned to a caller: a file was compacted or migrated
+	// when it was opened, a checkpoint failed. Nil disables logging.
 	Logger *slog.Logger
 
 	format *format // for tests
@@ -55,8 +55,8 @@ type Store struct {
 	filesLost      atomic.Pointer[error] // how the files have changed; nil if they have not
 	writeFailure   chan error            // holds one
 	tempIndexDir   string                // the folder of the log's index on a full disk; empty on any other
-	indexTruncated atomic.Bool           // the log's index was cut
-	diskFull       atomic.Bool           // the disk is full: only operations that free room are taken
+	indexTruncated atomic.Bool           // the log's index was truncated
+	diskFull       atomic.Bool           // the disk is full: only operations that free space are accepted
 
 	mu           sync.Mutex // one writer at a time
 	w            *writer    // guarded by mu
@@ -66,9 +66,9 @@ type Store struct {
 	readers      *pool
 	unreferenced unreferencedBodies
 
-	// closeMu: Close waits for the calls in inside, and none starts afterwards.
+	// Close sets closed, so that no call starts any more, and then waits for calls.
 	closeMu sync.Mutex
-	closed  bool // guarded by life
+	closed  bool // guarded by closeMu
 	calls   sync.WaitGroup
 
 	stop          context.CancelFunc
@@ -79,7 +79,7 @@ type Store struct {
 	toSweep       chan struct{} // there is something to sweep; holds one
 	sweeping      sync.Mutex    // one sweep at a time
 
-	trimming sync.Mutex // one call at a time
+	trimming sync.Mutex // one call of TrimEvents at a time
 }
 
 // Open opens the store in the file path and holds its lock until Close. It creates a missing
@@ -212,8 +212,8 @@ func (s *Store) open(o Options) error {
 	return s.begin(c, nil)
 }
 
-// begin starts the writer, the readers and the background work, which Close ends. Unless
-// trouble is nil, the channel WriteFailure then yields it.
+// begin starts the writer, the readers and the background work, which Close ends. If trouble is
+// not nil, WriteFailure's channel yields it.
 func (s *Store) begin(c *sqlite3.Conn, trouble error) error {
 	if err := s.watch(); err != nil {
 		return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
@@ -235,7 +235,7 @@ type connPurpose int
 const (
 	writing connPurpose = iota
 	reading
-	forCheckpoint // the log into the file
+	forCheckpoint // moves the log into the file
 )
 
 func (s *Store) connect(p connPurpose) (*sqlite3.Conn, error) {
@@ -286,12 +286,12 @@ func raiseEpoch(c *sqlite3.Conn) (uint64, error) {
 // Epoch returns how often the file has been opened.
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// Lost is closed by Close, and when a commit finds that another server has opened
-// the store.
+// Lost returns a channel that is closed by Close, and when a commit finds that another server
+// has opened the store.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Owned reports whether the store is held: until Close, or until a commit finds that another
-// server has opened it.
+// Owned reports whether this process owns the store: until Close, or until a commit finds that
+// another server has opened it.
 func (s *Store) Owned() bool {
 	select {
 	case <-s.lost:
@@ -345,14 +345,14 @@ func (s *Store) release() error {
 	if s.w == nil { // it was not opened
 		return errors.Join(append(errs, s.removeTempIndex(), s.lock.abandon(s.path))...)
 	}
-	extendIndex(s.path) // a connection that faults on a cut index while closing cannot be closed again
+	extendIndex(s.path) // a connection that faults on a truncated index while closing cannot be closed again
 	switch why := s.checkFiles(); {
-	case s.filesLost.Load() != nil: // a reader may have prevented it before
+	case s.filesLost.Load() != nil: // a reader may have kept markFilesLost from recovering the log
 		s.recoverLog()
-	case why != nil: // since the watcher last looked
+	case why != nil: // it happened since the watcher's last check
 		_ = s.markFilesLost(why) //nolint:errcheck // no commit waits for it
 	}
-	if s.filesLost.Load() != nil { // the store may be another file now, or the log cut
+	if s.filesLost.Load() != nil { // the store may be another file now, or the log may be truncated
 		_, err := s.w.c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
 		errs = append(errs, err)
 	}

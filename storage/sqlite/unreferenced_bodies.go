@@ -6,10 +6,11 @@ import (
 	"mayfly/engine"
 )
 
-// unreferencedBodies holds this process's knowledge about bodies in the table loose.
+// unreferencedBodies records which bodies in the table loose must not be swept, because this
+// process has staged them or reads them.
 type unreferencedBodies struct {
 	mu      sync.Mutex
-	staged  map[engine.Key]bool // by this process, not referred to yet
+	staged  map[engine.Key]bool // staged by this process; no content refers to them yet
 	readers map[engine.Key]int  // readers of large bodies
 	skipped bool                // a sweep skipped a body that was being read
 }
@@ -41,7 +42,8 @@ func (l *unreferencedBodies) stagedFor(cs []engine.StoredContent) (staged map[en
 	return staged
 }
 
-// removeStaged removes bodies that contents now refer to, or that failed, from the staged ones.
+// removeStaged removes bodies from the staged ones, because contents now refer to them or
+// staging them failed.
 func (l *unreferencedBodies) removeStaged(staged map[engine.Key]bool) {
 	if len(staged) == 0 {
 		return
@@ -88,7 +90,8 @@ func (l *unreferencedBodies) addReader(k engine.Key) {
 	l.readers[k]++
 }
 
-// removeReader notes that a reader of k is closed, and reports whether a sweep should run again.
+// removeReader records that a reader of k was closed, and reports whether a sweep should run
+// again.
 func (l *unreferencedBodies) removeReader(k engine.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,19 +10,19 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Compact opens the store in the file path, which no other process may have open, deletes what
-// was dropped and returns the free room to the file system. It returns the sizes of the file
-// with its log before and afterwards, in bytes. It does not create a missing file. If it is
-// interrupted, the store is unchanged.
+// Compact opens the store in the file path, which no other process may have open, deletes
+// dropped records and returns the free space to the file system. It returns the sizes of the
+// file with its log before and afterwards, in bytes. It does not create a missing file. If it is
+// interrupted, the store's records are unchanged.
 //
-// Up to 64 MiB of content are copied in memory, more in the folder for temporary
-// files; there must be room for the same again beside the store.
+// Up to 64 MiB of content are copied in memory, more in the folder for temporary files; as much
+// space must be free beside the store.
 func Compact(ctx context.Context, path string, o Options) (before, after int64, err error) {
 	full, err := existingLocation(path)
 	if err != nil {
 		return 0, 0, err
 	}
-	// Open compacts a file that is mostly empty: that counts too.
+	// Measure before Open, which compacts a file that is mostly empty.
 	before, err = sizeWithLog(full)
 	if err != nil {
 		return 0, 0, err

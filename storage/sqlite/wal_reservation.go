@@ -6,22 +6,23 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// The lengths of what SQLite writes to a log: a frame's header, and a page.
+// SQLite writes frames to a log: each is a header of frameHeader bytes and a page of at least
+// minPageBytes.
 const (
 	frameHeader  = 24
 	minPageBytes = 512
 )
 
-const growthStep = 1 << 20 // bytes by which a store grows at once, if there is room
+const growthStep = 1 << 20 // bytes by which a store grows at once, if there is space
 
-// A spaceReservation reserves room in the store for new pages when a commit writes them to the log, not
-// when they are moved to the store. So a full disk refuses the commit, and a committed page
-// always fits. On a file system that cannot reserve room for a file, the store only grows in
-// length.
+// A spaceReservation reserves space in the store for new pages when a commit writes them to the
+// log, not when they are moved to the store. So a full disk refuses the commit, and a committed
+// page always fits. On a file system that cannot reserve space for a file, the store only grows
+// in length.
 type spaceReservation struct {
-	store vfs.FileSizeHint // nil if not ours
+	store vfs.FileSizeHint // nil if it cannot be made longer
 	size  *fileSize        // of the store
-	pages int64            // of the store after the commit whose last page is written next; 0: the next page is not a commit's last
+	pages int64            // of the store after the commit whose last page is written next; 0 if the next page is not a commit's last
 }
 
 // beforeWrite is called before p is written to the log.

@@ -116,16 +116,16 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.c.Close())...)
 }
 
-// An outcome is what a failed transaction left.
+// An outcome tells whether a failed transaction may have been applied.
 type outcome int
 
 const (
-	notApplied   outcome = iota // nothing of it was applied
-	maybeApplied                // the file may or may not have it
+	notApplied   outcome = iota // nothing was applied
+	maybeApplied                // it may or may not have been applied
 )
 
-// transact runs change in a transaction; hard ones are durable afterwards. It
-// fails with engine.ErrFenced if the store has been opened since epoch.
+// transact runs change in a transaction, which is durable afterwards if hard is set. The error
+// wraps engine.ErrFenced if another server has opened the store since epoch.
 func (w *writer) transact(hard bool, epoch uint64, change func() error) (outcome, error) {
 	if w.flushing != hard {
 		if err := w.flush(hard); err != nil {
@@ -193,7 +193,7 @@ func (w *writer) run(st *sqlite3.Stmt, id int64) error {
 	return st.Exec()
 }
 
-// apply applies all of b. staged are the contents whose bodies were staged.
+// apply applies b, except its audit events. staged are the contents whose bodies were staged.
 func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
 	if b.Hard {
 		r := w.into(w.putMeter, "meter")
@@ -378,8 +378,8 @@ func (w *writer) content(c engine.StoredContent) error {
 	return r.run()
 }
 
-// applyDrops deletes messages and contents. Those that were added first are dropped first:
-// their keys are consecutive, and one statement deletes a whole run.
+// applyDrops deletes messages and contents. They are usually dropped in the order in which they
+// were added, so most keys are consecutive, and one statement deletes a whole run.
 func (w *writer) applyDrops(b *engine.Batch) error {
 	w.dropped = w.dropped[:0]
 	for _, k := range b.DropMessages {

@@ -68,8 +68,8 @@ func testBodies(t *testing.T, o Open) {
 	}
 }
 
-// readEveryWay tries reads of every length and all kinds of seeks; for long bodies, which take
-// long to read byte by byte, only some.
+// readEveryWay tries reads of every length and all kinds of seeks. Long bodies take long to read
+// byte by byte, so it only reads them through a HalfReader.
 func readEveryWay(r io.ReadSeeker, body []byte) error {
 	if len(body) < 20_000 {
 		return iotest.TestReader(r, body)
@@ -151,6 +151,6 @@ func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte
 		}
 	}
 	if _, ok := got[999]; ok {
-		t.Error("a body came that is not there")
+		t.Error("SmallBodies found a body that does not exist")
 	}
 }

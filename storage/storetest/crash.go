@@ -23,8 +23,8 @@ const crashDirVar = "MAYFLY_STORETEST_CRASH"
 
 // RunCrashes starts the calling test again in another process, which commits in a loop and reports
 // each acknowledged commit. It kills the process at a random moment, opens the store that is
-// left, and repeats that on the same store, rounds times. The content must be what the first
-// batches up to some batch make, including all that were acknowledged as durable; the audit
+// left, and repeats that on the same store, rounds times. The content must be the result of all
+// batches up to some batch, including all that were acknowledged as durable, and the audit
 // events must be exactly those of these batches.
 //
 // open opens the store that is kept in dir. The test must call nothing else before RunCrashes,
@@ -52,7 +52,8 @@ func RunCrashes(t *testing.T, rounds int, open func(ctx context.Context, dir str
 	}
 }
 
-// checkSurvived opens the store, finds which batch was the last, advances done to it and compares.
+// checkSurvived opens the store, finds out which batch was the last, advances done to it and
+// compares.
 func checkSurvived(t *testing.T, dir string, open func(context.Context, string) (engine.Store, error), done *walk, acked int64) {
 	t.Helper()
 	s, err := open(t.Context(), dir)
@@ -79,8 +80,8 @@ func checkSurvived(t *testing.T, dir string, open func(context.Context, string) 
 	}
 }
 
-// runAndKill returns the last batch that was acknowledged as durable and the last one that was
-// started.
+// runAndKill runs the other process and kills it. It returns the last batch that was acknowledged
+// as durable and the last one that was started.
 func runAndKill(t *testing.T, dir string, seed uint64) (acked, attempted int64) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")

@@ -17,7 +17,7 @@ import (
 	"mayfly/engine"
 )
 
-// storedMessages is what a store yields of its messages.
+// storedMessages holds the messages of a store, with their contents and bodies.
 type storedMessages struct {
 	messages map[engine.Key]engine.Message
 	packed   map[engine.Key]engine.Packed
@@ -25,8 +25,8 @@ type storedMessages struct {
 	damaged  map[engine.Key]string
 }
 
-// readMessages reads a store completely, and notes which messages the store reports as damaged. It
-// returns any other error.
+// readMessages reads all messages of a store, and records which of them the store reports as
+// damaged. It returns any other error.
 func readMessages(ctx context.Context, s engine.Store) (storedMessages, error) {
 	out := storedMessages{map[engine.Key]engine.Message{}, map[engine.Key]engine.Packed{}, map[engine.Key][]byte{}, map[engine.Key]string{}}
 	for r, err := range s.Load(ctx) {

@@ -40,10 +40,10 @@ func (d *Disk) Grow(n int64) error {
 	return nil
 }
 
-// MakeRoom makes more room than a test needs.
+// MakeRoom leaves more room on the disk than a test needs.
 func (d *Disk) MakeRoom() { d.room.Store(1 << 40) }
 
-// LeaveNoRoom leaves no room.
+// LeaveNoRoom makes the disk full: no file can become longer.
 func (d *Disk) LeaveNoRoom(t *testing.T) {
 	t.Helper()
 	used, err := d.used()
@@ -89,8 +89,8 @@ func (d *Disk) FillWithBatches(t *testing.T, s engine.Store) (batches int) {
 // messagesPerBatch is how many messages a batch has that SendBatch returns.
 const messagesPerBatch = 100
 
-// SendBatch returns a batch of 100 messages in the queue 7, of 100 kB together. Each number means
-// different messages.
+// SendBatch returns a batch of 100 messages in the queue 7, of 100 kB together. Each number
+// gives different messages.
 func SendBatch(number int) *engine.Batch {
 	b := &engine.Batch{Hard: true, Now: engine.Instant(number + 1), Entities: []engine.Entity{{ID: 7, Kind: engine.Queue, Path: "q"}}}
 	for i := range messagesPerBatch {
@@ -168,12 +168,12 @@ func checkFullError(t *testing.T, what string, err error) {
 	}
 }
 
-// acceptsDrops reports whether a store takes only operations that free room.
+// acceptsDrops reports whether a store accepts only operations that free space.
 func acceptsDrops(t *testing.T, s engine.Store) bool {
 	t.Helper()
 	r, ok := s.(engine.DropAccepter)
 	if !ok {
-		t.Fatal("the store is no engine.Reliever")
+		t.Fatal("the store is no engine.DropAccepter")
 	}
 	return r.AcceptsDrops()
 }

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/enginetest"
 )
 
-// This file tests drops other than by key: with a subqueue, up to a number, and of records
+// This file tests drops other than those by key: with a subqueue, up to a number, and of records
 // that may be created again under their name.
 
 func testDropHolders(t *testing.T, o Open, messages int) {

@@ -15,8 +15,8 @@ import (
 
 // Files describes how a driver keeps a store in local files, for RunFileFaults.
 type Files struct {
-	// Open opens the store at path, creating it if it does not exist. A nil log discards what
-	// is logged.
+	// Open opens the store at path, creating it if it does not exist. A nil log disables
+	// logging.
 	Open func(ctx context.Context, path string, log *slog.Logger) (engine.Store, error)
 	// OnDisk returns a function that opens stores on a disk: before a file, other than the
 	// index, becomes n bytes longer, the store asks grow, and fails to write with its error.
@@ -40,8 +40,8 @@ type Files struct {
 	ReadSnapshot func(ctx context.Context, path string) error
 }
 
-// RunFileFaults tests a driver against what can happen to its files: two servers on one store, files
-// that are deleted, moved, replaced or cut, flipped bits, and a full disk.
+// RunFileFaults tests a driver against faults of its files: two servers on one store, files that
+// are deleted, moved, replaced or truncated, flipped bits, and a full disk.
 func RunFileFaults(t *testing.T, f Files) {
 	t.Run("two servers", func(t *testing.T) { testTwoServers(t, f) })
 	t.Run("a server that came past the lock", func(t *testing.T) { testOvertaken(t, f) })
@@ -140,8 +140,8 @@ func testTwoServers(t *testing.T, f Files) {
 	}
 }
 
-// testOvertaken opens a store that another server opens too, in spite of the lock. The first
-// one must not commit any more.
+// testOvertaken opens a store a second time, in spite of the lock. The first server must not
+// commit any more.
 func testOvertaken(t *testing.T, f Files) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openPath(t, f, path)
@@ -206,7 +206,7 @@ func testVanish(t *testing.T, f Files) {
 					t.Errorf("a second Commit: %v; want ErrUnwritable", err)
 				}
 				if err := <-writeFailure(t, s); !errors.Is(err, engine.ErrUnwritable) {
-					t.Errorf("Trouble: %v; want ErrUnwritable", err)
+					t.Errorf("WriteFailure: %v; want ErrUnwritable", err)
 				}
 			})
 			t.Run("store"+which+" is "+name+" while nothing is written", func(t *testing.T) {
@@ -218,7 +218,7 @@ func testVanish(t *testing.T, f Files) {
 					t.Skipf("not on this system: %v", err)
 				}
 				if err := <-writeFailure(t, s); !errors.Is(err, engine.ErrUnwritable) {
-					t.Errorf("Trouble: %v; want ErrUnwritable", err)
+					t.Errorf("WriteFailure: %v; want ErrUnwritable", err)
 				}
 			})
 		}
@@ -290,8 +290,8 @@ func testEmptied(t *testing.T, f Files) {
 	}
 }
 
-// testIndexCut cuts the file that can be rebuilt. The process goes on, and what was
-// acknowledged is found when the store is opened again.
+// testIndexCut truncates the index, which can be rebuilt. The process must go on, and all
+// acknowledged messages must exist when the store is opened again.
 func testIndexCut(t *testing.T, f Files) {
 	if f.Index == "" {
 		t.Skip("it has no index")
@@ -332,12 +332,12 @@ func testIndexCut(t *testing.T, f Files) {
 	}
 }
 
-// writeFailure returns the channel on which a store reports that it takes no more writes.
+// writeFailure returns the channel on which a store reports that it accepts no more writes.
 func writeFailure(t *testing.T, s engine.Store) <-chan error {
 	t.Helper()
 	tells, ok := s.(engine.WriteFailureNotifier)
 	if !ok {
-		t.Fatal("the store is no engine.Trouble")
+		t.Fatal("the store is no engine.WriteFailureNotifier")
 	}
 	return tells.WriteFailure()
 }

@@ -95,8 +95,8 @@ func (f *Faulty) call(what string, do func() error) error {
 	}
 }
 
-// Slow is a store that takes its time, like an old disk; in a testing/synctest bubble that
-// costs no real time. A zero duration adds nothing.
+// Slow is a store whose calls take longer, like those of a slow disk. In a testing/synctest
+// bubble that costs no real time. A zero duration adds nothing.
 type Slow struct {
 	engine.Store
 	Commits, Stages, Bodies time.Duration // how much longer each call takes

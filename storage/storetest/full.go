@@ -24,15 +24,15 @@ func onDisk(t *testing.T, f Files) (*Disk, func() engine.Store) {
 	}
 }
 
-// testDiskFillsUp fills the disk while the store is open. Sending is refused until there is
-// room, receiving and deleting go on, and nothing that was acknowledged is lost.
+// testDiskFillsUp fills the disk while the store is open. Sending must be refused until there is
+// space, receiving and deleting must go on, and no acknowledged message may be lost.
 func testDiskFillsUp(t *testing.T, f Files) {
 	d, o := onDisk(t, f)
 	s := o()
 	batches := d.FillWithBatches(t, s)
 	CheckDiskFull(t, s)
 	if !acceptsDrops(t, s) {
-		t.Error("it does not say that it takes what frees room")
+		t.Error("AcceptsDrops is false on a full disk")
 	}
 	d.LeaveNoRoom(t)
 	sent := append(deleteUntilSent(t, s, batches), 3000)
@@ -43,7 +43,7 @@ func testDiskFillsUp(t *testing.T, f Files) {
 	CheckBatches(t, o(), sent...)
 }
 
-// testStartOnFullDisk opens a store that was closed, or killed, on a disk without room.
+// testStartOnFullDisk opens a store that was closed, or killed, on a disk without free space.
 func testStartOnFullDisk(t *testing.T, f Files) {
 	for name, leave := range map[string]func(t *testing.T, d *Disk, s engine.Store){
 		"closed": func(t *testing.T, _ *Disk, s engine.Store) { closeStore(t, s) },
@@ -59,7 +59,7 @@ func testStartOnFullDisk(t *testing.T, f Files) {
 			CheckBatches(t, s, intRange(0, batches)...)
 			CheckDiskFull(t, s)
 			if !acceptsDrops(t, s) {
-				t.Error("it does not say that it takes what frees room")
+				t.Error("AcceptsDrops is false on a full disk")
 			}
 			sent := deleteUntilSent(t, s, batches)
 			closeStore(t, s)
@@ -99,7 +99,7 @@ func simulateKill(t *testing.T, d *Disk, s engine.Store) {
 }
 
 // deleteUntilSent receives from a store on a full disk that has so many batches, and deletes
-// one batch after another until the store takes another one. Then it sends until the disk is
+// one batch after another until the store accepts a new one. Then it sends until the disk is
 // full again, and deletes once more. It returns which batches the store has.
 func deleteUntilSent(t *testing.T, s engine.Store, batches int) (sent []int) {
 	t.Helper()

@@ -55,14 +55,14 @@ func historyOf(t *testing.T, s engine.Store) engine.History {
 func appendEvents(t *testing.T, s engine.Store, events ...engine.Event) {
 	t.Helper()
 	if err := historyOf(t, s).AppendEvents(t.Context(), events); err != nil {
-		t.Fatalf("Remember: %v", err)
+		t.Fatalf("AppendEvents: %v", err)
 	}
 }
 
 func trimEvents(t *testing.T, s engine.Store, before engine.Instant, most int64) {
 	t.Helper()
 	if err := historyOf(t, s).TrimEvents(t.Context(), before, most); err != nil {
-		t.Fatalf("Forget(%d, %d): %v", before, most, err)
+		t.Fatalf("TrimEvents(%d, %d): %v", before, most, err)
 	}
 }
 
@@ -70,7 +70,7 @@ func queryEvents(t *testing.T, s engine.Store, q engine.HistoryQuery) []engine.H
 	t.Helper()
 	all, err := collect(historyOf(t, s).QueryEvents(t.Context(), q))
 	if err != nil {
-		t.Fatalf("Past(%+v): %v", q, err)
+		t.Fatalf("QueryEvents(%+v): %v", q, err)
 	}
 	return all
 }
@@ -94,8 +94,8 @@ type expectedHistory struct {
 	events []engine.HistoryEvent
 }
 
-// draw draws n events of the current epoch, some of one instant. What queries select by has
-// few values, and names differ in case and length only.
+// draw draws n events of the current epoch, some with the same instant. Fields that queries
+// select by have few values, and names differ in case and length only.
 func (c *expectedHistory) draw(n int) []engine.Event {
 	paths := []engine.Path{"", "orders", "Orders/$DeadLetterQueue", "orders2", "prices", "PRICES/Subscriptions/eu", "Äpfel", "äpfel/$DeadLetterQueue"}
 	events := make([]engine.Event, n)
@@ -115,7 +115,7 @@ func (c *expectedHistory) draw(n int) []engine.Event {
 	return events
 }
 
-// matching returns what Past must return.
+// matching returns the events that QueryEvents must return for q.
 func (c *expectedHistory) matching(q engine.HistoryQuery) (picked []engine.HistoryEvent) {
 	for _, e := range c.events {
 		if q.Matches(e) {
@@ -132,7 +132,7 @@ func (c *expectedHistory) matching(q engine.HistoryQuery) (picked []engine.Histo
 }
 
 // fill adds n events in each of three epochs: audit events in batches, all others with
-// Remember.
+// AppendEvents.
 func (c *expectedHistory) fill(t *testing.T, o Open, n int) engine.Store {
 	t.Helper()
 	s := open(t, o)
@@ -163,7 +163,7 @@ func (c *expectedHistory) fill(t *testing.T, o Open, n int) engine.Store {
 func (c *expectedHistory) compare(t *testing.T, s engine.Store, q engine.HistoryQuery) {
 	t.Helper()
 	if d := gocmp.Diff(c.matching(q), queryEvents(t, s, q), cmpopts.EquateEmpty()); d != "" {
-		t.Fatalf("Past(%+v) (-want +got):\n%s", q, d)
+		t.Fatalf("QueryEvents(%+v) (-want +got):\n%s", q, d)
 	}
 }
 
@@ -207,7 +207,7 @@ func testHistory(t *testing.T, o Open, n int) {
 	}
 	for _, q := range []engine.HistoryQuery{{Key: 99}, {Path: "order"}, {From: c.at + 1}, {Until: 1}, {Before: engine.HistoryCursor{At: 1}}} {
 		if got := queryEvents(t, s, q); len(got) > 0 {
-			t.Errorf("Past(%+v) yields %d events", q, len(got))
+			t.Errorf("QueryEvents(%+v) yields %d events", q, len(got))
 		}
 	}
 }
@@ -300,8 +300,8 @@ func testForgetEarly(t *testing.T, o Open) {
 	}
 }
 
-// testForgetOldest uses events of a thousand bytes and some more, because stores may count
-// their sizes differently.
+// testForgetOldest uses events of a little more than a thousand bytes, and allows a range of
+// results, because stores may count sizes differently.
 func testForgetOldest(t *testing.T, o Open) {
 	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	n := uint64(0)
@@ -344,7 +344,7 @@ func testForgetOldest(t *testing.T, o Open) {
 		}
 		for j := range got[:max(0, len(got)-1)] {
 			if got[j] != got[j+1]+1 && got[j] != 161 { // events before 161 are audit events
-				t.Errorf("event %d is forgotten before %d", got[j]-1, got[j+1])
+				t.Errorf("event %d is deleted before %d", got[j]-1, got[j+1])
 			}
 		}
 		if a := left(true); len(a) != 10 {
@@ -357,7 +357,7 @@ func testForgetOldest(t *testing.T, o Open) {
 	}
 }
 
-// testHistoryHeld runs many iterations in turns, and stops before their end.
+// testHistoryHeld advances many iterations in turns, and stops them before their end.
 func testHistoryHeld(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := c.fill(t, o, 120)
@@ -457,7 +457,7 @@ func testHistoryEnded(t *testing.T, o Open) {
 	ctx := ended(t, why)
 	_, looked := collect(h.QueryEvents(ctx, engine.HistoryQuery{}))
 	for name, err := range map[string]error{
-		"Remember": h.AppendEvents(ctx, []engine.Event{{N: 2, At: 2}}), "Forget": h.TrimEvents(ctx, 9, 1), "Past": looked,
+		"AppendEvents": h.AppendEvents(ctx, []engine.Event{{N: 2, At: 2}}), "TrimEvents": h.TrimEvents(ctx, 9, 1), "QueryEvents": looked,
 	} {
 		if !errors.Is(err, why) {
 			t.Errorf("%s with an ended context: %v; want its cause", name, err)
@@ -468,9 +468,9 @@ func testHistoryEnded(t *testing.T, o Open) {
 	}
 	closeStore(t, s)
 	_, looked = collect(h.QueryEvents(t.Context(), engine.HistoryQuery{}))
-	for name, err := range map[string]error{"Remember": h.AppendEvents(t.Context(), one), "Forget": h.TrimEvents(t.Context(), 9, 1), "Past": looked} {
+	for name, err := range map[string]error{"AppendEvents": h.AppendEvents(t.Context(), one), "TrimEvents": h.TrimEvents(t.Context(), 9, 1), "QueryEvents": looked} {
 		if err == nil || errors.Is(err, engine.ErrUnwritable) {
-			t.Errorf("%s after Close: %v; want an error that nothing can mend", name, err)
+			t.Errorf("%s after Close: %v; want an error that is not ErrUnwritable", name, err)
 		}
 	}
 }

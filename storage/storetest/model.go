@@ -31,7 +31,7 @@ type state struct {
 	Messages  map[engine.Key]engine.Message
 	bodies    map[engine.Key][]byte
 	audit     []engine.Event // audit events in order
-	softClock engine.Instant // of the last batch; the store's clock may be this one as well
+	softClock engine.Instant // time of the last batch, hard or soft; the store may yield it as its clock
 }
 
 func newState() *state {
@@ -229,7 +229,7 @@ func diff(want, got *state) string {
 		cmp.Comparer(func(a, b value.Value) bool { return a == b }), cmp.Comparer(sameSeen))
 }
 
-// sameSeen compares quickly when there are many digests.
+// sameSeen compares rows of MessageIds. It is faster than cmp when there are many digests.
 func sameSeen(a, b engine.SeenIDs) bool {
 	return seenID(a) == seenID(b) && a.At == b.At && slices.Equal(a.Digests, b.Digests)
 }
@@ -277,8 +277,8 @@ func check(t *testing.T, store engine.Store, want *state) {
 	}
 }
 
-// auditDiffers compares the audit events, if the store has a history and all of it came with
-// batches.
+// auditDiffers returns an error if the audit events differ from the model. It returns nil for a
+// store without a history.
 func (s *state) auditDiffers(ctx context.Context, store engine.Store) error {
 	h, ok := store.(engine.History)
 	if !ok {
@@ -293,7 +293,7 @@ func (s *state) auditDiffers(ctx context.Context, store engine.Store) error {
 	}
 	slices.Reverse(got)
 	if d := cmp.Diff(s.audit, got, cmpopts.EquateEmpty()); d != "" {
-		return fmt.Errorf("what operators did differs (-want +got):\n%s", d)
+		return fmt.Errorf("the audit events differ (-want +got):\n%s", d)
 	}
 	return nil
 }

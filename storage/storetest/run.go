@@ -167,7 +167,7 @@ func records(d enginetest.Generator, n int) *engine.Batch {
 		for _, v := range []any{&e, &r, &m, &s, &k, &g, &c} {
 			d.Fill(v)
 		}
-		// Random identities of 64 bits are new; small ones are made new.
+		// Replace the identities that Fill has drawn, which may repeat, by 64 random bits.
 		e.ID, c.Key, g.Key = engine.SubqueueID(d.Uint64()|1), engine.Key(d.Uint64()), engine.Key(d.Uint64())
 		e.DeadLetterID, e.TransferID = engine.SubqueueID(d.Uint64()|1), engine.SubqueueID(d.Uint64()|1)
 		r.Subscription, r.Name = e.ID, d.Name()
@@ -190,8 +190,8 @@ func records(d enginetest.Generator, n int) *engine.Batch {
 	return b
 }
 
-// testWalk commits what a broker might, hard and soft, and compares now and then, with the
-// same store and with a reopened one.
+// testWalk commits batches like a broker's, hard and soft ones, and now and then compares the
+// store with the model, some times after reopening it.
 func testWalk(t *testing.T, o Open, batches int) {
 	w := newWalk(seed(t))
 	s := open(t, o)
@@ -296,7 +296,7 @@ func testClosed(t *testing.T, o Open) {
 		"Load":   loaded,
 	} {
 		if err == nil || errors.Is(err, engine.ErrUnwritable) {
-			t.Errorf("%s after Close: %v; want an error that nothing can mend", name, err)
+			t.Errorf("%s after Close: %v; want an error that is not ErrUnwritable", name, err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func RunScenarios(t *testing.T, openNew func(t *testing.T) Open, options ...Opti
 	}
 	t.Logf("%d restarts in %d scenarios", restarts, len(files))
 	if restarts == 0 {
-		t.Error("no story was told with a restart in it")
+		t.Error("no scenario ran with a restart")
 	}
 }
 
@@ -135,6 +135,6 @@ func (r *restartingExecutor) checkAudit() {
 		got = append([]engine.Event{e.Event}, got...)
 	}
 	if d := gocmp.Diff(r.audit, got, cmpopts.EquateEmpty()); d != "" {
-		r.t.Errorf("what operators did (-want +got):\n%s", d)
+		r.t.Errorf("audit events (-want +got):\n%s", d)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/enginetest"
 )
 
-// A walk makes batches like a broker's, random but the same for the same seed, and knows what
-// a store must hold after each.
+// A walk makes batches like a broker's, random but the same for the same seed, and keeps the
+// state that a store must have after each.
 type walk struct {
 	d       enginetest.Generator
 	state   *state
@@ -195,8 +195,8 @@ func (w *walk) settings(b *engine.Batch) {
 	}
 }
 
-// changeSeen adds MessageIds of some entities and drops those of others, mostly from the first number
-// on. When none is left, numbers may start again.
+// changeSeen adds MessageIds to some entities and drops some, from the lowest number on. When
+// an entity has none left, its numbers may start again.
 func (w *walk) changeSeen(b *engine.Batch) {
 	named := map[engine.SubqueueID]bool{}
 	for range w.d.IntN(3) {

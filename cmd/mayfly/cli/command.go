@@ -28,8 +28,8 @@ type Example struct{ Line, Text string }
 // exit code in it.
 type kongExit int
 
-// Execute runs a command line of one of the commands and returns the exit code. Flags read their variables from
-// the environment; environ is only searched for unknown MAYFLY_ variables.
+// Execute runs a command line of one of the commands and returns the exit code. Flags read their
+// variables from the environment; environ is only searched for unknown MAYFLY_ variables.
 func Execute(ctx context.Context, all []Command, args, environ []string, s Streams) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -56,8 +56,8 @@ func Execute(ctx context.Context, all []Command, args, environ []string, s Strea
 	return ExitOK
 }
 
-// commandPath returns the command that a line is for: the first word, serve if that is a flag, or
-// only the program if the line names no command.
+// commandPath returns the command that a command line names, with the program: mayfly serve if the
+// line begins with a flag, or only mayfly if it names no command.
 func commandPath(args []string, err error) string {
 	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		return "mayfly serve"

@@ -51,8 +51,8 @@ type completionWord struct {
 	takesFile  bool     // whether a flag's value is a file
 }
 
-// completionPoints returns all completion points, the start of the line first. That one also has
-// what may follow the default command.
+// completionPoints returns all completion points, the start of the line first. The start also has
+// the flags of the default command.
 func completionPoints(root *kong.Node) (points []completionPoint) {
 	var visit func(n *kong.Node, at string)
 	visit = func(n *kong.Node, at string) {

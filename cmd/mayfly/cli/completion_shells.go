@@ -11,8 +11,8 @@ func firstSentence(help string) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-// casePatterns returns the patterns of a case statement, for bash and zsh, that lead from one spot to
-// the next.
+// casePatterns returns the patterns of a case statement that lead from one completion point to the
+// next.
 func casePatterns(spots []completionPoint) string {
 	var all []string
 	for _, p := range spots {

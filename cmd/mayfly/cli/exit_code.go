@@ -126,7 +126,7 @@ func wantsJSON(args []string) bool {
 }
 
 // problemDocument returns an error as a problem document (RFC 9457): the server's own, or one with
-// the same members except those that only a server knows.
+// the same members except those that only a server can set.
 func problemDocument(err error, code int) string {
 	if p, ok := errors.AsType[*api.Problem](err); ok {
 		whole := *p
@@ -136,7 +136,7 @@ func problemDocument(err error, code int) string {
 	at := slices.IndexFunc(ExitCodes(), func(e ExitCode) bool { return e.Code == code })
 	e := ExitCodes()[at]
 	text := err.Error()
-	if first, _, _ := strings.Cut(text, " "); !strings.Contains(first, "://") { // keep an address as it is
+	if first, _, _ := strings.Cut(text, " "); !strings.Contains(first, "://") { // do not capitalize a URL
 		r, n := utf8.DecodeRuneInString(text)
 		text = string(unicode.ToUpper(r)) + text[n:]
 	}

@@ -16,8 +16,8 @@ type serviceLink struct {
 	valid  func(value string) bool
 }
 
-// serviceLinks are all kinds. One name may match several: MAYFLY_SERVICE_PORT is a number
-// for the Service mayfly, and an address for mayfly-service.
+// serviceLinks are all kinds of these variables. One name may match several: MAYFLY_SERVICE_PORT
+// is a number for the Service mayfly, and an address for mayfly-service.
 var serviceLinks = []serviceLink{
 	{regexp.MustCompile(`_(?:SERVICE_HOST|PORT_[0-9]+_(?:TCP|UDP|SCTP)_ADDR)$`), isAddress},
 	{regexp.MustCompile(`_(?:SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)_PORT)$`), isPort},

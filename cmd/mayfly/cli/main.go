@@ -27,7 +27,7 @@ func Main(all []Command) {
 // ErrStopped is the cause of a context that a signal cancelled.
 var ErrStopped = errors.New("stopped by a signal")
 
-// Commands returns the commands of the groups, and completion, which knows all of them.
+// Commands returns the commands of the groups, and completion.
 func Commands(groups ...[]Command) []Command {
 	return append(slices.Concat(groups...), describeCompletion())
 }

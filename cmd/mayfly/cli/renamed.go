@@ -32,7 +32,7 @@ func variablesHint(unknown []string) (hint string) {
 }
 
 // renameHint returns a part of a sentence, such as "; --over is now --threshold", if a command
-// line or its error has a former name, and else the empty text.
+// line or its error contains a former name, and "" otherwise.
 func renameHint(args []string, err error) string {
 	if m := formerFlag.FindStringSubmatch(err.Error()); m != nil {
 		return nowCalled(m[1])
@@ -43,7 +43,7 @@ func renameHint(args []string, err error) string {
 	return ""
 }
 
-// nowCalled returns "; NAME is now NEWNAME", or the empty text for a name that was not renamed.
+// nowCalled returns "; NAME is now NEWNAME", or "" for a name that was not renamed.
 func nowCalled(name string) string {
 	if renamed[name] == "" {
 		return ""

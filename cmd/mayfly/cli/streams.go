@@ -14,7 +14,7 @@ type Streams struct {
 	Terminal Terminal // describes Out and Err if they are terminals
 }
 
-// WriteRaw prints raw as it is.
+// WriteRaw prints raw unchanged to standard output.
 func (s Streams) WriteRaw(raw []byte) error {
 	_, err := s.Out.Write(raw)
 	return err

@@ -15,7 +15,7 @@ type Terminal struct {
 	Size     func() (columns, lines int) // of standard output; nil unless it is a terminal
 }
 
-// terminalOf examines the files, and NO_COLOR (https://no-color.org).
+// terminalOf describes standard output and error. It respects NO_COLOR (https://no-color.org).
 func terminalOf(out, errors *os.File) Terminal {
 	t := Terminal{Out: term.IsTerminal(int(out.Fd())), Err: term.IsTerminal(int(errors.Fd()))}
 	if !t.Out {
@@ -32,8 +32,8 @@ func terminalOf(out, errors *os.File) Terminal {
 	return t
 }
 
-// CancellableReader returns a reader of in whose reads fail once ctx has ended. Its goroutine ends after
-// its current read of in, or with the process if that blocks.
+// CancellableReader returns a reader of in whose reads fail once ctx has ended. Its goroutine ends
+// after its current read of in, or with the process if that read blocks.
 func CancellableReader(ctx context.Context, in io.Reader) io.Reader {
 	r, w := io.Pipe()
 	go func() {

@@ -10,16 +10,16 @@ import (
 	"mayfly/views/component"
 )
 
-// An escapingWriter is a writer that makes texts of messages safe for a terminal: it writes control
-// characters and invisible characters, such as direction marks, as JSON escapes. It keeps
-// sequences that begin with ESC [, because those are the program's own: texts of messages go
-// through printable first. Not safe for concurrent use.
+// An escapingWriter makes texts of messages safe for a terminal: it writes control characters and
+// invisible characters, such as direction marks, as JSON escapes. It keeps sequences that begin
+// with ESC [, because those are the program's own: texts of messages go through Printable first.
+// It is not safe for concurrent use.
 type escapingWriter struct {
 	to             io.Writer
 	incompleteRune []byte // the incomplete rune at the end of the last write
 }
 
-// Write writes all of b. With an error it returns 0, even if a part was written.
+// Write writes all of b. If it fails, it returns 0, even if a part was written.
 func (l *escapingWriter) Write(b []byte) (int, error) {
 	text := append(l.incompleteRune, b...)
 	l.incompleteRune = nil
@@ -56,7 +56,7 @@ func jsonEscape(r rune) string {
 	return component.EscapeInvisibleJSON(string(r))
 }
 
-// escaped returns s with a legible writer for each output that is a terminal.
+// escaped returns s with an escapingWriter for each output that is a terminal.
 func (s Streams) escaped() Streams {
 	if s.Terminal.Out {
 		s.Out = &escapingWriter{to: s.Out}

@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// Printable returns s on one line and without control characters, which a terminal would obey.
+// Printable returns s on one line and without control characters, which a terminal would execute.
+// It cuts the text off after most bytes.
 func Printable(s string, most int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "\ufffd") {

@@ -25,7 +25,7 @@ type client struct {
 	Token     string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"Access token, if the server requires one. @FILE reads it from a file, which keeps it out of the process list. mayfly tokens creates one."`
 	JSON      bool   `name:"json" help:"Print the server's JSON, and errors as problem documents."`
 
-	transport http.RoundTripper // zero means http.DefaultTransport
+	transport http.RoundTripper // nil means http.DefaultTransport
 }
 
 // requestTimeout is how long to wait for the server beyond the wait that a request asks for.
@@ -82,8 +82,8 @@ func (c client) request(ctx context.Context, method, path string, in, out any, w
 	return c.readResponse(ctx, base, w, out)
 }
 
-// openResponse sends a request with a body of any size, without a time limit of its own, and returns
-// the response and the server's URL.
+// openResponse sends a request with a body of any size, without a time limit of its own, and
+// returns the response and the server's URL.
 func (c client) openResponse(ctx context.Context, method, path string, body io.Reader) (*http.Response, string, error) {
 	base, err := c.serverURL()
 	if err != nil {
@@ -103,7 +103,7 @@ func (c client) openResponse(ctx context.Context, method, path string, body io.R
 	return w, base, nil
 }
 
-// maxTokenBytes is the limit of the size of a token file, in bytes.
+// maxTokenBytes is the maximum size of a token, and of a token file, in bytes.
 const maxTokenBytes = 4 << 10
 
 // addToken adds the token to a request, if there is one. http.Client does not send it on a
@@ -196,7 +196,7 @@ func bodyText(m api.Message, most int) string {
 	}
 }
 
-// timeUntil formats the time from now until t for people; "never" if t is nil.
+// timeUntil formats the time from now until t for people. It returns "never" if t is nil.
 func timeUntil(now time.Time, t *time.Time) string {
 	if t == nil {
 		return "never"

@@ -2,7 +2,7 @@ package client
 
 import "mayfly/cmd/mayfly/cli"
 
-// Commands returns the commands that ask a server, in the order of the help.
+// Commands returns the commands that call a server, in the order of the help.
 func Commands() []cli.Command {
 	return []cli.Command{
 		describeSend(), describePeek(), describeReceive(), describeWatch(), describeSearch(), describePurge(), describeDamaged(), describeResubmit(), describeJobs(), describeAlerts(), describeExport(), describeImport(), describeDefinitions(), describeEntities(), describeRules(), describeNamespaces(), describeTokens(), describeViews(), describeTemplates(), describeScenes(), describeHealthcheck(),

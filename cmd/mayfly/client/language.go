@@ -8,7 +8,7 @@ import (
 	"mayfly/views/locale"
 )
 
-// languageFlag is the flag of commands whose texts, those of scenes, exist in several languages.
+// languageFlag is the flag of commands that show scenes, whose texts exist in several languages.
 type languageFlag struct {
 	Lang string `placeholder:"CODE" choices:"en,pt-PT,pt-BR,cs,zh-CN" help:"Language, such as cs. Default: from LC_ALL, LC_MESSAGES or LANG if the dashboard has it, else en."`
 }
@@ -26,8 +26,8 @@ func (c languageFlag) withLanguage(ctx context.Context, path string, env func(st
 	return path + at + url.Values{"lang": {lang}}.Encode()
 }
 
-// environmentLanguage returns the dashboard language for the environment. As is usual for programs on
-// a terminal, the first variable that is set decides.
+// environmentLanguage returns the dashboard's language that fits the environment best. As usual for
+// programs on a terminal, the first variable that is set decides.
 func environmentLanguage(ctx context.Context, env func(string) string) string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if is := env(name); is != "" {

@@ -123,7 +123,7 @@ func (c *namespacesCreateCommand) Run(ctx context.Context, s cli.Streams) error 
 	return err
 }
 
-// maxConfigBytes is the server's limit of a Config.json, in bytes.
+// maxConfigBytes is the server's limit on the size of a Config.json, in bytes.
 const maxConfigBytes = 1 << 20
 
 // readConfig reads a Config.json, from standard input if file is "-".
@@ -176,7 +176,7 @@ type namespacesDeleteCommand struct {
 	Yes  bool   `short:"y" help:"Do not ask for confirmation."`
 }
 
-// Run deletes the namespace once its name was typed.
+// Run deletes the namespace after the user has typed its name.
 func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
 	at := namespacesPath + "/" + url.PathEscape(c.Name)
 	var n api.Namespace

@@ -123,8 +123,8 @@ func (c *peekCommand) follow(ctx context.Context, s cli.Streams) error {
 	}
 }
 
-// printMoreHint prints how to continue if fewer messages were listed than asked for and there are more:
-// a server limits the number per request.
+// printMoreHint prints how to continue if fewer messages were listed than requested although there
+// are more, because a server limits the number per request.
 func (c *peekCommand) printMoreHint(ctx context.Context, s cli.Streams, got []peekedMessage) error {
 	if len(got) >= c.Limit {
 		return nil
@@ -179,7 +179,7 @@ func printLocks(s cli.Streams, got []peekedMessage, heading bool) error {
 	return t.Flush()
 }
 
-// timeSince formats how long ago a time was; a dash if at is nil.
+// timeSince formats how long ago a time was. It returns a dash if at is nil.
 func timeSince(now time.Time, at *time.Time) string {
 	if at == nil {
 		return "-"
@@ -192,8 +192,8 @@ func timeSince(now time.Time, at *time.Time) string {
 // previous one.
 const peekColumnWidth = 8
 
-// describeExpiry returns when a message expires, or when a scheduled message is due: its time to live
-// starts then.
+// describeExpiry describes when a message expires. For a scheduled message, whose time to live has
+// not started, it describes when the message is due.
 func describeExpiry(now time.Time, m api.Message) string {
 	if m.State == "scheduled" {
 		if due, err := time.Parse(time.RFC3339Nano, m.ScheduledEnqueueTime); err == nil && due.After(now) {

@@ -114,8 +114,8 @@ func (c *purgeCommand) countMatches(ctx context.Context, in api.Purge) (seen api
 // errNotConfirmed is returned when the user did not confirm.
 var errNotConfirmed = errors.New("not confirmed, so nothing was changed; --yes skips the confirmation")
 
-// confirm asks the user to type a word before something is deleted: the number of messages,
-// or an upper bound of it, or a name.
+// confirm asks the user to type a word before something is deleted: the number of messages, an
+// upper bound of it, or a name. It returns errNotConfirmed if the user types something else.
 func confirm(ctx context.Context, s cli.Streams, word, what string) error {
 	if _, err := fmt.Fprintf(s.Err, "This %s.\nType %s to confirm: ", what, word); err != nil {
 		return err

@@ -131,7 +131,7 @@ type scenesCheckCommand struct {
 // errInvalidScene is returned for a file that is not a valid scene.
 var errInvalidScene = errors.New("not a valid scene")
 
-// Run prints all faults as file:line: text.
+// Run prints all errors as file:line: text.
 func (c *scenesCheckCommand) Run(_ context.Context, s cli.Streams) error {
 	bad := 0
 	for _, file := range c.File {
@@ -170,7 +170,8 @@ func (c *scenesCheckCommand) Run(_ context.Context, s cli.Streams) error {
 	return nil
 }
 
-// readScene reads at most one byte more than a scene may have.
+// readScene reads a scene from a file or standard input. It reads at most one byte more than a scene
+// may have, which is enough to detect that it is too long.
 func readScene(s cli.Streams, file string) ([]byte, error) {
 	f := io.NopCloser(s.In)
 	if file != "-" {

@@ -158,7 +158,7 @@ func printPlayedStep(s cli.Streams, p api.Playback, began time.Time) error {
 	return s.WriteRaw([]byte(b.String()))
 }
 
-// scenesClockCommand shows and turns the clock of a playback.
+// scenesClockCommand shows or changes the clock of a playback.
 type scenesClockCommand struct {
 	client
 	Play string `arg:"" help:"Namespace of the scene that is playing."`
@@ -166,7 +166,7 @@ type scenesClockCommand struct {
 	Next string `placeholder:"EVENT" enum:",expiry,activation,unlock,auto-delete" default:"" help:"Advance the clock to the next expiry, activation, unlock or auto-delete."`
 }
 
-// Run changes the clock as the flags say, and prints it.
+// Run changes the clock as the flags specify, and prints it.
 func (c *scenesClockCommand) Run(ctx context.Context, s cli.Streams) error {
 	var p api.Playback
 	var raw []byte

@@ -36,7 +36,7 @@ type searchCommand struct {
 	Cursor string   `placeholder:"CURSOR" help:"Continue a search from the cursor that the previous search printed."`
 }
 
-// A searchLine is a line of a response, with one of its members set.
+// A searchLine is a line of a response. One of its members is set.
 type searchLine struct {
 	Hit      json.RawMessage `json:"hit"`
 	Progress *api.Scanned    `json:"progress"`

@@ -18,7 +18,7 @@ import (
 const (
 	maxBatchLines    = 250       // messages per request
 	maxBatchBytes    = 128 << 10 // bytes of lines per request; a longer line has its own request
-	maxLineBytes     = 8 << 20   // bytes; the server's limit of a request
+	maxLineBytes     = 8 << 20   // the server's limit on the size of a request
 	progressInterval = 200 * time.Millisecond
 )
 

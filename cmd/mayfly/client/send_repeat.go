@@ -16,12 +16,12 @@ import (
 	"mayfly/web/api"
 )
 
-// usesPlaceholders reports whether the server fills in the message.
+// usesPlaceholders reports whether the server fills in placeholders.
 func (c *sendCommand) usesPlaceholders() bool {
 	return c.Repeat != nil || c.Placeholders || c.Template != ""
 }
 
-// sendRepeated sends a message with placeholders as often as --repeat says.
+// sendRepeated sends a message with placeholders as many times as --repeat specifies.
 func (c *sendCommand) sendRepeated(ctx context.Context, s cli.Streams) error {
 	if c.Count != 1 {
 		return cli.UsageErrorf("--count sends identical messages; with placeholders, use --repeat")
@@ -70,7 +70,7 @@ func (c *sendCommand) sendRepeated(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// templateFromFlags returns the message of the flags.
+// templateFromFlags returns the message with placeholders that the flags describe.
 func (c *sendCommand) templateFromFlags(ctx context.Context, in io.Reader) (api.Draft, error) {
 	m := api.Draft{
 		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, Subject: c.Subject, ContentType: c.ContentType, TimeToLive: c.TTL,
@@ -107,8 +107,8 @@ func (c *sendCommand) templateFromFlags(ctx context.Context, in io.Reader) (api.
 	return m, nil
 }
 
-// parseTemplateProperty parses NAME=VALUE, where VALUE may have placeholders: then it is a
-// string, or {"type":"int","value":"{{n}}"}.
+// parseTemplateProperty parses NAME=VALUE. A VALUE with placeholders is a string, unless it has the
+// form {"type":"int","value":"{{n}}"}.
 func parseTemplateProperty(text string) (api.DraftProperty, error) {
 	name, written, ok := strings.Cut(text, "=")
 	if !ok || name == "" {

@@ -70,7 +70,8 @@ type templatesShowCommand struct {
 	Name string `arg:"" help:"Name of the template."`
 }
 
-// Run prints the message as keep reads it; with --json the server's whole response.
+// Run prints the message in the form that templates set reads, or the server's whole response with
+// --json.
 func (c *templatesShowCommand) Run(ctx context.Context, s cli.Streams) error {
 	var t struct {
 		Message json.RawMessage `json:"message"`
@@ -91,7 +92,7 @@ type templatesSetCommand struct {
 	Name string `arg:"" help:"Name of the template."`
 }
 
-// Run sends standard input as it is.
+// Run sends standard input unchanged to the server.
 func (c *templatesSetCommand) Run(ctx context.Context, s cli.Streams) error {
 	w, base, err := c.openResponse(ctx, http.MethodPut, templatePath(c.Name), cli.CancellableReader(ctx, s.In))
 	if err != nil {

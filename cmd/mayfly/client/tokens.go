@@ -73,7 +73,7 @@ func (c *tokensListCommand) Run(ctx context.Context, s cli.Streams) error {
 	return w.Flush()
 }
 
-// formatTime formats a time for people; a dash for the zero time.
+// formatTime formats a time for people. It returns a dash for the zero time.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -29,7 +29,7 @@ type watchCommand struct {
 	Entity string `arg:"" optional:"" help:"Queue, topic or topic/Subscriptions/name. Default: everything."`
 	Plain  bool   `help:"Print lines instead of the live table on a terminal too."`
 
-	zone *time.Location // of displayed times; zero means local time
+	zone *time.Location // of displayed times; nil means local time
 }
 
 const (
@@ -59,7 +59,7 @@ func (c *watchCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	for next := time.Now().Add(watchPollInterval); ; {
 		columns, lines := s.Terminal.Size()
 		picture := watchFrame{pollResult: seen, zone: c.zone, colours: s.Terminal.Colours, columns: columns, lines: lines}.screen()
-		if picture != shown { // writing the same picture again would flicker
+		if picture != shown { // the terminal would flicker if the same picture was written again
 			if err := s.WriteRaw([]byte(picture)); err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (c *watchCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	}
 }
 
-// pollResult is the result of a poll.
+// pollResult is the data that a poll got from the server.
 type pollResult struct {
 	server    string // the server's address
 	now       time.Time

@@ -37,7 +37,8 @@ func (c *watchCommand) watches(path string) bool {
 	return len(path) > n+len(below) && strings.EqualFold(path[:n], c.Entity) && strings.EqualFold(path[n:n+len(below)], below)
 }
 
-// fetchEvents returns the latest events, newest first; silent if the store keeps no history.
+// fetchEvents returns the latest events, newest first. silent reports that the store keeps no
+// history.
 func (c *watchCommand) fetchEvents(ctx context.Context) (events []event, silent bool, err error) {
 	of := fmt.Sprintf("/api/v1/activity?scope=all&limit=%d", maxPolledEvents)
 	if c.Entity != "" {
@@ -144,8 +145,8 @@ func (c *watchCommand) printChanges(s cli.Streams, before, now pollResult) error
 	return s.WriteRaw([]byte(b.String()))
 }
 
-// eventsAfter returns the events that are not in before; lost if there were more than one poll
-// returns.
+// eventsAfter returns the events that are not in before. lost reports that there were more than one
+// poll returns.
 func eventsAfter(now, before []event) (fresh []event, lost bool) {
 	if len(before) == 0 {
 		return now, len(now) == maxPolledEvents

@@ -53,7 +53,7 @@ func (f watchFrame) text() string {
 	return b.String()
 }
 
-// A frameLine of a picture has one tone.
+// A frameLine is a line of the picture.
 type frameLine struct {
 	text string
 	tone tone
@@ -66,8 +66,8 @@ const (
 	toneUsual   tone = ""
 	toneHeading tone = "1"
 	toneFaint   tone = "2"
-	toneDead    tone = "33" // it is dead-lettered, or will be
-	toneLost    tone = "31" // it is lost, or will be
+	toneDead    tone = "33" // messages that are or will be dead-lettered
+	toneLost    tone = "31" // messages that are or will be lost, and errors
 )
 
 func (l frameLine) render(colours bool) string {
@@ -77,9 +77,9 @@ func (l frameLine) render(colours bool) string {
 	return "\x1b[" + string(l.tone) + "m" + l.text + "\x1b[0m"
 }
 
-// frameLines returns at most f.lines lines, none wider than the screen. If there is not enough
-// room, it cuts the end first; entities and the next messages to expire leave some room for
-// events.
+// frameLines returns at most f.lines lines, none wider than the screen. It limits the numbers of
+// entities and of the next messages to expire, so that there is room for events, and cuts the end
+// if there are still too many lines.
 func (f watchFrame) frameLines() []frameLine {
 	var all []frameLine
 	add := func(t tone, format string, args ...any) {
@@ -143,7 +143,7 @@ func (f watchFrame) addEntities(add addLine, most int) {
 	}
 }
 
-// addHorizon adds how many messages expire within which time.
+// addHorizon adds the number of messages that expire in each span of time.
 func (f watchFrame) addHorizon(add addLine) {
 	names, kept, gone := "EXPIRE WITHIN", "dead-letter", "lost"
 	row := func(text string, value any) string { return fmt.Sprintf("%s%7v", text, value) }

@@ -6,7 +6,7 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// All returns all commands in the order of the help. Each is described in its own file.
+// All returns all commands in the order of the help.
 func All() []cli.Command {
 	return cli.Commands(server.Commands(), client.Commands(), server.OfflineCommands())
 }

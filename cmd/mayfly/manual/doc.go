@@ -1,3 +1,3 @@
-// Package manual has the pages of documentation about the program as a whole. Pages about one
+// Package manual contains the documentation pages about the program as a whole. Pages about one
 // part of it are beside that part, and Open returns all of them.
 package manual

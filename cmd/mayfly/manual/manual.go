@@ -10,7 +10,7 @@ import (
 	"mayfly/web/docs"
 )
 
-// pages has the pages of documentation about the program, and the files that they link to.
+// pages contains the documentation pages about the program, and the files that they link to.
 //
 //go:embed *.md kubernetes.yaml
 var pages embed.FS

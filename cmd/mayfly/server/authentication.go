@@ -23,7 +23,7 @@ import (
 	"mayfly/web/auth/users"
 )
 
-// authentication are the users of the dashboard and its API, and how they sign in.
+// authentication holds the users of the dashboard and its API, and their ways of signing in.
 type authentication struct {
 	sources     auth.Sources
 	gates       []web.AuthRoutes
@@ -33,8 +33,8 @@ type authentication struct {
 	login       *password.Handler // nil if there is no sign-in
 }
 
-// openAuthentication sets up authentication. Servers on one store share sessions and tokens on the
-// board.
+// openAuthentication sets up authentication. Servers on one store share sessions and tokens on
+// board, which is nil if the store is not shared.
 func (p *serverRun) openAuthentication(board namespaces.NoteStore) (err error) {
 	a := &p.authentication
 	if p.config.Auth != "" {
@@ -168,8 +168,8 @@ func (p *serverRun) recordActivity(ctx context.Context, kind engine.EventKind, a
 	p.namespaces.Audit(ctx, kind, about, actor)
 }
 
-// recordTokenActivity calls recordActivity for each change to the tokens and links that servers
-// share.
+// recordTokenActivity calls recordActivity for each change to the tokens and links that servers on
+// one store share.
 func (p *serverRun) recordTokenActivity(ctx context.Context, done []broker.AuditEntry, actor string) {
 	for _, d := range done {
 		p.recordActivity(ctx, d.Kind, d.About, actor)

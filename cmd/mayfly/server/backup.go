@@ -24,7 +24,7 @@ type storeFlags struct {
 	Namespace string `placeholder:"NAME" help:"Namespace, in a store with several. Default: the server's own, from MAYFLY_NAMESPACE; for a restore on MongoDB, the namespace of the backup."`
 }
 
-// findStore returns the store; by default the one that serve uses.
+// findStore returns the location of the store, by default of the one that serve uses.
 func (k storeFlags) findStore(ctx context.Context) (storage.Location, error) {
 	own := os.Getenv("MAYFLY_NAMESPACE")
 	store, err := completeStore(k.Store, own)

@@ -42,22 +42,22 @@ type Config struct {
 	Peer             string          // where other servers forward requests to this one; zero means 127.0.0.1 and a free port; none means no listener
 	PeerAdvertise    string          // host and port where other servers reach Peer; zero means its address
 	ConfigFile       string          // path of a Config.json; zero means none
-	Namespace        string          // zero means the definition's, or default
-	MaxNamespaces    int             // most namespaces besides the server's own; zero means namespaces.DefaultMax; negative means none
+	Namespace        string          // zero means the name in ConfigFile, or default
+	MaxNamespaces    int             // maximum number of namespaces besides the server's own; zero means namespaces.DefaultMax; negative means none
 	Scenes           string          // folder of further scenes; zero means only the built-in ones
 	Limits           *engine.Limits  // zero means engine.DefaultLimits; not modified
 	Memory           int64           // bytes of memory for messages of all namespaces; zero means memoryShare of the machine's; negative means no limit
 	HistoryRetention time.Duration   // how long history is kept; zero means a week; negative means no bound
-	HistoryBytes     int64           // how much history is kept; zero means 256 MiB; negative means no bound
+	HistoryBytes     int64           // maximum size of the history; zero means 256 MiB; negative means no bound
 	Insecure         bool
 	OIDC             *oidc.Config        // the provider for sign-in; nil means none
-	Auth             string              // path of a file of users; zero means that the dashboard asks for no sign-in
+	Auth             string              // path of a file of users; zero means that the dashboard requires no sign-in
 	SAS              sas.Policy          // what happens to clients without a valid token
 	SASKeys          []engine.AccessRule // of the namespace, each with its primary key
 	SafeMode         bool                // pages and API reject operations that cannot be undone
 	AllowReset       bool                // the admin port has a reset that deletes everything, without sign-in
 	AllowHosts       []string
-	StrictHosts      bool     // reject clients whose host name is not that of a namespace
+	StrictHosts      bool     // reject clients whose host name belongs to neither a namespace nor the server
 	AllowOrigins     []string // origins of pages that may open AMQP over WebSocket
 	MaxConnections   int      // of all ports; zero means as many as the limit of open files allows, at most connlimit.DefaultMax
 	TrustProxy       []string // networks of trusted proxies
@@ -67,8 +67,8 @@ type Config struct {
 	// MetricsEntities is the number of entities that /metrics lists separately; zero means 1000;
 	// negative means none.
 	MetricsEntities int
-	// Limits of the sockets of open pages: per namespace, per client address, and of the pages
-	// on one socket. Pages without a socket poll.
+	// Limits on the sockets of open pages per namespace and per client address, and on the pages
+	// per socket. Pages without a socket poll.
 	LiveSockets           int // zero means 500; negative means none
 	LiveSocketsPerAddress int // zero means the same as LiveSockets
 	LivePages             int // zero means 64
@@ -76,7 +76,7 @@ type Config struct {
 	Logger                *slog.Logger // zero means that nothing is logged
 	Ready                 func(Ready)  // called each time the server is ready to serve, and each time it becomes a standby
 
-	// clientLogger is the rate-limited logger of all packages that serve clients; set by run.
+	// clientLogger is the rate-limited logger of all packages that serve clients; set by Run.
 	clientLogger   *slog.Logger
 	trustedProxies proxy.Trusted // TrustProxy, parsed by complete
 

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/topology"
 )
 
-// readDefinition reads the file of --config, if it is given.
+// readDefinition reads the file of --config. Without the flag it returns an empty definition.
 func (c *Config) readDefinition() (topology.Topology, error) {
 	if c.ConfigFile == "" {
 		return topology.Topology{}, nil

@@ -10,7 +10,7 @@ import (
 	"mayfly/web/connlimit"
 )
 
-// Open files other than clients' connections.
+// Numbers of open files other than clients' connections.
 const (
 	filesOfServer    = 64  // listeners, logs, certificates, files being sent
 	filesOfNamespace = 4   // of a store in files
@@ -31,7 +31,7 @@ func (c *Config) connectionBudget() *connlimit.Budget {
 	return connlimit.New(connlimit.Options{Max: most, Trusted: c.trustedProxies, Logger: c.Logger, Reserve: true})
 }
 
-// withBudget returns p with listeners whose connections count in b.
+// withBudget returns p with listeners whose connections count against b.
 func (p ports) withBudget(b *connlimit.Budget) ports {
 	for at, kind := range map[*net.Listener]connlimit.Kind{
 		&p.dashboard: connlimit.HTTP, &p.admin: connlimit.HTTP, &p.https: connlimit.HTTP,

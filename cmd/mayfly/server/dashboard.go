@@ -32,11 +32,11 @@ type namespaceDashboard struct {
 	pages *pages.Pages
 	namespaceServices
 	hub      *live.Hub
-	services web.Services // all that is served for the namespace
+	services web.Services // everything that is served for the namespace
 
 	detachTokens func() // removes the namespace from the server's tokens
 	background   sync.WaitGroup
-	stop         context.CancelFunc // ends telling
+	stop         context.CancelFunc // ends the background goroutines
 }
 
 // namespaceServices is a broker and the services of its namespace.
@@ -112,8 +112,8 @@ func notifyAlerts(ctx context.Context, rules *alert.Rules, hub *live.Hub) {
 	}
 }
 
-// notifyJobs updates open pages with the progress of jobs, twice a second at most, until ctx
-// ends. Without jobs it only waits.
+// notifyJobs updates open pages with the progress of jobs, at most twice a second, until ctx ends.
+// While no job changes, it only waits.
 func notifyJobs(ctx context.Context, all *job.Jobs, hub *live.Hub) {
 	const pace = 500 * time.Millisecond
 	ended := time.NewTimer(pages.EndedJobShown + pace) // when pages stop showing that a job has ended

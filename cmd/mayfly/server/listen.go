@@ -100,9 +100,9 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 	return p, nil
 }
 
-// certificateHosts returns the host names and addresses of the ports with TLS: those in their flags
-// and, for a port on all addresses, the addresses of this machine. Names that the CA may not
-// sign have to be in --tls-name.
+// certificateHosts returns host names and addresses for the certificate: those in the flags of the
+// ports and, for a port on all addresses, the addresses of this machine. Names that the CA may not
+// sign must be in --tls-name.
 func (c Config) certificateHosts() (names []string) {
 	addresses := []string{c.AMQPS, c.HTTPS, c.Peer}
 	for _, o := range c.Listen {
@@ -118,7 +118,7 @@ func (c Config) certificateHosts() (names []string) {
 			continue
 		}
 		all, err := net.InterfaceAddrs()
-		if err != nil { // then they have to be in --tls-name
+		if err != nil { // then they must be in --tls-name
 			continue
 		}
 		for _, a := range all {

@@ -9,8 +9,8 @@ import (
 	"mayfly/engine"
 )
 
-// memoryLimitName is the name of the only --limit for the process instead of a namespace: all
-// namespaces share it, and no profile sets it.
+// memoryLimitName is the name of the only --limit that is not per namespace: all namespaces share
+// it, and no profile sets it.
 const memoryLimitName = "memory"
 
 const (

@@ -29,7 +29,7 @@ func (m *servedMetrics) remove(name string) {
 }
 
 // list returns the metrics of all namespaces of a Manager: the server's own, then the others by
-// name. here is the address where others find this server.
+// name. here is the address at which people find this server.
 func (m *servedMetrics) list(f *namespaces.Manager, here string) (all []prometheus.Namespace) {
 	listed := f.List()
 	m.mu.Lock()

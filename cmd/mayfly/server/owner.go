@@ -9,7 +9,8 @@ import (
 	"mayfly/web/cluster"
 )
 
-// advertised returns the addresses that other servers get while this server owns a namespace.
+// advertised returns the addresses of this server that other servers use and show while it owns a
+// namespace.
 func (p *serverRun) advertised() engine.Owner {
 	host, err := os.Hostname()
 	if err != nil {
@@ -31,5 +32,5 @@ func (p *serverRun) advertised() engine.Owner {
 	return o
 }
 
-// ownerAddress returns where people find an owner.
+// ownerAddress returns the address at which people find an owner.
 func ownerAddress(o engine.Owner) string { return cmp.Or(o.Dashboard, o.Host, "an unknown address") }

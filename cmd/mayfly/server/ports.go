@@ -21,7 +21,7 @@ const (
 // A NamespacePort is a port of one namespace, whatever host name its clients use.
 type NamespacePort struct {
 	Namespace string // in lower case; the namespace may not exist yet
-	Kind      string // one of the above
+	Kind      string // KindAMQP, KindAMQPS, KindAdmin or KindHTTPS
 	Address   string
 }
 
@@ -47,7 +47,7 @@ func parseListen(given []string) (all []NamespacePort, err error) {
 	return all, nil
 }
 
-// An openPort is an open listener of a Listen.
+// An openPort is an open listener, of one namespace unless NamespacePort is zero.
 type openPort struct {
 	NamespacePort
 	net.Listener

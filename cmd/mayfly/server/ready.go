@@ -31,7 +31,7 @@ type Ready struct {
 	Admin     string `json:"admin"`           // URL of Service Bus REST and /health
 	AMQP      string `json:"amqp,omitempty"`  // host and port of AMQP
 	AMQPS     string `json:"amqps,omitempty"` // host and port of AMQP with TLS
-	HTTPS     string `json:"https,omitempty"` // URL of the same as Admin, with TLS
+	HTTPS     string `json:"https,omitempty"` // URL of what Admin serves, with TLS
 	CA        string `json:"ca,omitempty"`    // path of the CA that clients have to trust; empty for the operator's own certificate
 	// Connection strings for SDKs on this machine: for messages, if there is AMQP without TLS,
 	// and for administration. If tokens are required, KEY stands in place of the key.
@@ -82,7 +82,7 @@ type NamespacePortInfo struct {
 	ConnectionString string `json:"connectionString,omitempty"` // as in Ready; empty with TLS
 }
 
-// namespacePorts returns the ports of one namespace each, in the order of their flags.
+// namespacePorts returns the ports that serve only one namespace, in the order of their flags.
 func (p *serverRun) namespacePorts() (all []NamespacePortInfo) {
 	for _, o := range p.ports.namespacePorts {
 		l := NamespacePortInfo{Namespace: o.Namespace, Kind: o.Kind, Address: portAddress(o.Addr(), o.Kind)}

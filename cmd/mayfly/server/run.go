@@ -30,26 +30,25 @@ import (
 	"mayfly/web/prometheus"
 )
 
-// ShutdownTimeout is the limit of the wait for running requests at shutdown.
+// ShutdownTimeout limits how long a shutdown waits for running requests.
 const ShutdownTimeout = 10 * time.Second
 
 // A serverRun is one run of the server. It opens its listeners at the start, and serves once it
 // owns the namespace or knows that another server does; both can change several times.
 type serverRun struct {
-	config       Config
-	definition   topology.Topology
-	processID    string // identifies this process to stores
-	stdout       io.Writer
-	ports        ports
-	http         *web.Server
-	amqp         *amqp.Server
-	cluster      *cluster.Relay   // forwards requests to other servers on the store, and receives theirs
-	storeClients *storage.Clients // the store's clients, shared by all namespaces
-	namespaces   *namespaces.Manager
-	memory       *engine.Memory // limit that all namespaces share
-	scenes       *demo.Player
-	docs         *docs.Library
-	// metrics has the metrics of the namespaces that are served.
+	config         Config
+	definition     topology.Topology
+	processID      string // identifies this process to stores
+	stdout         io.Writer
+	ports          ports
+	http           *web.Server
+	amqp           *amqp.Server
+	cluster        *cluster.Relay   // forwards requests to other servers on the store, and receives theirs
+	storeClients   *storage.Clients // the store's clients, shared by all namespaces
+	namespaces     *namespaces.Manager
+	memory         *engine.Memory // limit that all namespaces share
+	scenes         *demo.Player
+	docs           *docs.Library
 	metrics        servedMetrics
 	tokens         *token.Registry         // tokens and links, kept in the server's own namespace
 	forms          *origin.Forms           // shared by all dashboards, so that users keep their identity between them
@@ -60,9 +59,9 @@ type serverRun struct {
 	serveErrors    chan error              // receives the errors of serving, then is closed; nil before start
 }
 
-// Run serves until ctx ends, and returns nil then. If startup fails, it returns the error, a
-// sentence, and nothing was started. Each time the server is ready it prints one block to
-// stdout and calls c.Ready; when it becomes a standby, it prints a line and calls c.Ready.
+// Run serves until ctx ends, and then returns nil. If startup fails, nothing is started, and the
+// error is one sentence. Each time the server is ready it prints one block to stdout and calls
+// c.Ready; when it becomes a standby, it prints a line and calls c.Ready.
 func Run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if err := c.complete(); err != nil {
 		return &cli.UsageError{Err: err}
@@ -77,7 +76,7 @@ func Run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer at.close() // for returns before they are served
+	defer at.close() // if Run returns before the ports are served
 	budget := c.connectionBudget()
 	defer budget.Close()
 	at = at.withBudget(budget)

@@ -58,7 +58,7 @@ func parseSASKeys(given []string) (rules []engine.AccessRule, err error) {
 }
 
 // ensureAccessRules ensures that the namespace has its root rule and the rules of the flags. It
-// does not write rules that are right already.
+// does not write rules that exist already with the same key and rights.
 func ensureAccessRules(ctx context.Context, b *broker.Broker, want []engine.AccessRule) error {
 	for _, r := range want {
 		rules, err := b.AccessRules(ctx)

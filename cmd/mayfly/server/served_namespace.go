@@ -22,13 +22,13 @@ import (
 	"mayfly/web/webhook"
 )
 
-// A servedNamespace is one namespace of the program: its store, and its handlers for HTTP and AMQP.
+// A servedNamespace is one namespace of the server: its store, and its handlers for HTTP and AMQP.
 type servedNamespace struct {
 	server    *serverRun
 	spec      namespaces.Spec
 	isOwn     bool // the server's own namespace
 	storeURL  string
-	storeName string // its name in a store with several namespaces
+	storeName string // name of the namespace in a store with several
 	web       *web.Namespace
 	amqp      *amqp.Namespace
 	announced bool // for the server's own: whether the current standby has been announced
@@ -36,7 +36,7 @@ type servedNamespace struct {
 	forwarder *cluster.Forwarder // to the owner while this server is a standby; nil if requests are not forwarded
 }
 
-// connectToOwner points the line at the owner of the namespace, if the owner accepts forwarded
+// connectToOwner sets the forwarder to the owner of the namespace, if the owner accepts forwarded
 // requests. Requests under way to a former owner are cancelled.
 func (sp *servedNamespace) connectToOwner(owner engine.Owner) {
 	place, ok := cluster.ParseEndpoint(owner.Peer)
@@ -64,7 +64,7 @@ func (p *serverRun) addNamespace(s namespaces.Spec) *servedNamespace {
 	return sp
 }
 
-// keeper returns the keeper of the namespace, which owns it while the program runs.
+// keeper returns the Keeper that opens the namespace's store and reopens it after losing it.
 func (sp *servedNamespace) keeper() *namespaces.Keeper {
 	c := sp.server.config
 	limits, err := sp.limits()
@@ -100,7 +100,7 @@ func (sp *servedNamespace) limits() (*engine.Limits, error) {
 }
 
 // storeOpener returns a function that opens the store. Only the first call may wait while another
-// server owns the namespace: a broker that has lost it has to end and report that.
+// server owns the namespace: a broker that has lost the namespace must end and report that.
 func (sp *servedNamespace) storeOpener(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error) {
 	c := sp.server.config
 	o := storage.Options{
@@ -119,7 +119,7 @@ func (sp *servedNamespace) storeOpener(standby func(engine.Owner), lost int) fun
 	}
 }
 
-// Serve opens the services of the namespace and makes all ports answer from b.
+// Serve opens the services of the namespace and serves b at all ports.
 func (sp *servedNamespace) Serve(ctx context.Context, b *broker.Broker) (namespaces.ServeHandle, error) {
 	p := sp.server
 	ready, err := sp.prepare(ctx, b)
@@ -164,7 +164,8 @@ func (sp *servedNamespace) Serve(ctx context.Context, b *broker.Broker) (namespa
 	return pages, nil
 }
 
-// serveTokens stores the server's tokens in its own namespace, and returns a function that ends that.
+// serveTokens keeps the server's tokens in its own namespace until leave is called. For other
+// namespaces it does nothing.
 func (sp *servedNamespace) serveTokens(ctx context.Context, b *broker.Broker) (leave func(), err error) {
 	if !sp.isOwn {
 		return func() {}, nil
@@ -199,8 +200,9 @@ func (sp *servedNamespace) prepare(ctx context.Context, b *broker.Broker) (Ready
 	return r, err
 }
 
-// StandBy makes all ports answer that another server owns the namespace, or why no server
-// does. The first time, it announces the owner.
+// StandBy answers requests for the namespace with its owner, or with the reason why no server
+// serves it; if the owner accepts forwarded requests, it forwards them. Once in each standby, it
+// announces the owner of the server's own namespace.
 func (sp *servedNamespace) StandBy(w namespaces.NotServed) {
 	p := sp.server
 	s := web.Standby{Namespace: sp.spec.Name, Owner: w.Owner, Cause: w.Reason, Since: w.Since, TakeoverAfter: 2 * p.config.Lease, StoredIn: cli.StoreLocation(sp.storeURL), Namespaces: p.namespaces, Safe: p.config.SafeMode}

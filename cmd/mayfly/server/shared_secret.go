@@ -9,11 +9,11 @@ import (
 	"mayfly/web/cluster"
 )
 
-// secretRetryDelay is the delay before the store is asked again for the shared secret.
+// secretRetryDelay is the delay between two attempts to read the shared secret.
 const secretRetryDelay = time.Second
 
-// shareSecret reads the secret that servers on one store share, and retries until it succeeds. From
-// then on the servers can forward requests to each other and accept each other's forms and
+// shareSecret reads the secret that servers on one store share, and retries until it succeeds or ctx
+// ends. Afterwards the servers can forward requests to each other and accept each other's forms and
 // sign-ins. It does not block; the caller waits for the returned group after ctx has ended.
 func (p *serverRun) shareSecret(ctx context.Context, c namespaces.Catalogue) *sync.WaitGroup {
 	var all sync.WaitGroup

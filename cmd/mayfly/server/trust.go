@@ -68,7 +68,7 @@ func (c *trustCommand) Run(ctx context.Context, s cli.Streams) error {
 // errApplyUnsupported is for languages whose trust does not depend on a file that --apply could change.
 var errApplyUnsupported = errors.New("--apply works for python and java only: run the command without --apply and follow the steps")
 
-// apply applies what it can and returns the file that it changed, with a sentence about it.
+// apply applies the steps that change a file, and returns the file with a sentence about it.
 func (c *trustCommand) apply(ctx context.Context, ca string, raw []byte) (file, done string, err error) {
 	switch c.Language {
 	case "python":
@@ -110,8 +110,8 @@ func (c *trustCommand) applyPython(ctx context.Context, raw []byte) (file, done 
 	return file, "# The CA was appended to " + file + ".\n\n", nil
 }
 
-// importCertificate makes a Java store trust the CA instead of a former one. It keeps other entries,
-// and replaces the store once its copy is complete, so a failure changes nothing.
+// importCertificate makes a Java store trust the CA instead of a former one. It keeps other
+// entries. It changes a copy and then replaces the store, so a failure changes nothing.
 func (c *trustCommand) importCertificate(ctx context.Context, store, ca string) error {
 	dir, err := os.MkdirTemp(filepath.Dir(store), ".trust-*")
 	if err != nil {

@@ -22,7 +22,7 @@ type shell struct {
 	add func(file, to string) string
 }
 
-// plainWord matches what needs no quotes in a shell.
+// plainWord matches text that needs no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
 
 // posix returns the shell of Linux and macOS. Its lines do not end in comments, because an
@@ -62,8 +62,8 @@ func powerShell() shell {
 	}
 }
 
-// powerShellQuote returns text as a literal. PowerShell also takes the typographic
-// quotes U+2018 to U+201B for its own.
+// powerShellQuote returns text as a literal. PowerShell also treats the typographic quotes U+2018
+// to U+201B as quotes.
 func powerShellQuote(text string) string {
 	return "'" + powerShellQuotes.ReplaceAllString(text, "$0$0") + "'"
 }

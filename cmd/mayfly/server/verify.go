@@ -62,7 +62,7 @@ func (c *verifyCommand) Run(ctx context.Context, s cli.Streams) error {
 	return errors.Join(err, printSetAside(s.Out, aside))
 }
 
-// isStore reports whether a word is the URL of a store and not a file.
+// isStore reports whether a word is the URL of a store rather than a file.
 func isStore(word string) bool {
 	scheme, _, ok := strings.Cut(word, ":")
 	return ok && slices.Contains([]string{"sqlite", "mongodb", "mongodb+srv", "memory"}, strings.ToLower(scheme))
@@ -82,7 +82,7 @@ func printSetAside(out io.Writer, aside []string) error {
 	return err
 }
 
-// maxSetAsideBytes is how much of a row that was set aside is printed, in bytes.
+// maxSetAsideBytes limits the bytes that are printed of a row that was set aside.
 const maxSetAsideBytes = 300
 
 func (c *verifyCommand) verifyStore(ctx context.Context, at storage.Location) (r inspect.Report, aside []string, epoch uint64, err error) {

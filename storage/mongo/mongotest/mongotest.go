@@ -1,4 +1,4 @@
-// Package mongotest gives tests a MongoDB: the program of storage/mongo/testserver,
+// Package mongotest provides a MongoDB for tests: the program of storage/mongo/testserver,
 // one process for all tests of a binary, or a real server.
 //
 //	MAYFLY_TEST_MONGO=mongodb://…   the real server to use

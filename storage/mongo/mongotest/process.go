@@ -77,7 +77,7 @@ func (p *process) ended() (gone bool, why string) {
 	}
 }
 
-// A tail keeps the last lines written to it.
+// A tail keeps the last tailBytes bytes written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte // guarded by mu

@@ -72,7 +72,7 @@ func run() (err error) {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(2 * time.Second): // a client holds its connection; the files are no longer read
+	case <-time.After(2 * time.Second): // a client keeps its connection open, but reads no files any more
 		return nil
 	}
 }

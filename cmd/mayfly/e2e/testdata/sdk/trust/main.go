@@ -1,4 +1,4 @@
-// The program sends and receives a message by AMQP with TLS, and lists the queues by HTTPS.
+// Command trust sends and receives a message by AMQP with TLS, and lists the queues by HTTPS.
 package main
 
 import (

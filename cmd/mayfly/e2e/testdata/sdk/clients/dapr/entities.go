@@ -17,7 +17,8 @@ import (
 
 var limits = map[string]string{"maxDeliveryCount": "7", "lockDurationInSec": "40", "defaultMessageTimeToLiveInSec": "3600", "autoDeleteOnIdleInSec": "600"}
 
-// topicCases are about entities, sessions and events, which differ from queues.
+// topicCases returns the cases that differ between topics and queues: created entities, several
+// consumers, sessions and cloud events.
 func topicCases() []testCase {
 	return []testCase{
 		{"topics: creates the topic and its subscription", func(ctx context.Context) error { return creates(ctx, ofTopics) }},
@@ -48,7 +49,7 @@ func creates(ctx context.Context, k kind) error {
 		[]any{7.0, "PT40S", "PT1H", "PT10M", false})
 }
 
-// consumers has two subscriptions of one topic, one of them with two components.
+// consumers receives from two subscriptions of one topic, from one of them with two components.
 func consumers(ctx context.Context) error {
 	const topic = "consumers"
 	var inboxes []*inbox
@@ -73,7 +74,7 @@ func consumers(ctx context.Context) error {
 		holds(topic+"/Subscriptions/alone", "active", 0), holds(topic+"/Subscriptions/shared", "active", 0))
 }
 
-// sessions has more sessions than the component receives from at a time.
+// sessions sends to more sessions than the component receives from at a time.
 func sessions(ctx context.Context) error {
 	c, err := ofTopics.start(ctx, nil)
 	if err != nil {
@@ -191,14 +192,14 @@ func bindingFails(ctx context.Context) error {
 	return errors.Join(invoke(ctx, b, nil, "poison"), holds("bound-poison", "deadLetter", 1), equal(tries.Load(), 2))
 }
 
-// A peeked message is what the server shows of one.
+// A peeked is a message as the JSON API returns it.
 type peeked struct {
 	Body, TimeToLive string
 	DeliveryCount    int
 	Properties       map[string]struct{ Value any }
 }
 
-// peek returns the messages of an entity, of which there have to be some.
+// peek returns the messages of an entity, or an error if it has none.
 func peek(path string) ([]peeked, error) {
 	var found struct{ Messages []peeked }
 	if err := call("GET", "/peek/"+path, nil, &found); err != nil {

@@ -17,20 +17,20 @@ import (
 	"github.com/dapr/components-contrib/pubsub"
 )
 
-// patience is how long a case waits for what has to happen.
+// patience is how long a case waits for an expected result.
 const patience = 30 * time.Second
 
-// A case reports an error, or nil if it passes.
+// A testCase passes if run returns nil.
 type testCase struct {
 	name string
 	run  func(context.Context) error
 }
 
-// runAll runs the cases, all at a time, because each has entities of its own, and
-// reports each.
+// runAll runs all cases at the same time, because each has entities of its own, and prints the
+// result of each.
 func runAll(cases []testCase) {
 	var wg sync.WaitGroup
-	var mu sync.Mutex // of standard output
+	var mu sync.Mutex // guards standard output
 	for _, c := range cases {
 		wg.Go(func() {
 			began := time.Now()
@@ -49,12 +49,12 @@ func runAll(cases []testCase) {
 	wg.Wait()
 }
 
-// An inbox is a handler that keeps the messages that it gets.
+// An inbox is a handler that keeps the messages that it receives.
 type inbox struct {
 	mu     sync.Mutex
 	got    []*pubsub.NewMessage
-	refuse func(body string, delivery int) bool // fails such deliveries; nil: none
-	work   time.Duration                        // each message takes
+	refuse func(body string, delivery int) bool // reports whether to fail a delivery; nil means never
+	work   time.Duration                        // how long handling a message takes
 }
 
 func (in *inbox) handle(_ context.Context, m *pubsub.NewMessage) error {
@@ -88,7 +88,7 @@ func (in *inbox) bodies() []string {
 	return bodies
 }
 
-// wants waits until these messages have come, in any order, and no other.
+// wants waits until these messages were received, in any order, and no others.
 func (in *inbox) wants(want ...string) error {
 	slices.Sort(want)
 	return until(func() error { return equal(sorted(in.bodies()), want) })
@@ -124,7 +124,7 @@ func equal[T any](got, want T) error {
 	return nil
 }
 
-// failsWith checks that an error's text has the words.
+// failsWith checks that an error's text contains words.
 func failsWith(err error, words string) error {
 	if err == nil || !strings.Contains(err.Error(), words) {
 		return fmt.Errorf("got error %v, want one with %q", err, words)
@@ -132,20 +132,20 @@ func failsWith(err error, words string) error {
 	return nil
 }
 
-// An entity is what the server says of one.
+// An entity is a queue, topic or subscription as the JSON API returns it.
 type entity struct {
 	Counts     map[string]int
 	Properties map[string]any
 }
 
-// see returns what the server says of an entity.
+// see returns an entity from the JSON API.
 func see(path string) (e entity, err error) {
 	err = call(http.MethodGet, "/entities/"+path, nil, &e)
 	return e, err
 }
 
-// holds waits until the entity has as many messages of a state, "active" or
-// "deadLettered" for instance, and no message of any other.
+// holds waits until the entity has n messages in a state, such as "active" or "deadLetter", and
+// no messages in any other.
 func holds(path, state string, n int) error {
 	return until(func() error {
 		e, err := see(path)

@@ -1,9 +1,9 @@
-// The program uses Dapr's components for Service Bus as Dapr's sidecar does: pub/sub with
-// topics, pub/sub with queues, and the binding of queues. It reports as the programs of
-// the SDKs do.
+// Command dapr uses Dapr's components for Service Bus as Dapr's sidecar does: pub/sub with
+// topics, pub/sub with queues, and the binding of queues. It prints its results in the format
+// of the SDKs' test programs.
 //
-// The components connect to ports 5671 and 443 of a host, with the Go SDK of the version
-// that components-contrib names.
+// The components connect to ports 5671 and 443 of a host, with the version of the Go SDK that
+// components-contrib requires.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/dapr/kit/logger"
 )
 
-// consumer is the subscription's name, where a case does not choose another.
+// consumer is the subscription's name, unless a case chooses another.
 const consumer = "app"
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 	cases = append(cases, topicCases()...)
 	runAll(cases)
 	after := []testCase{{"a subscription goes on after the server's restart", goesOn}}
-	runAll(after) // alone: it stops the server of the others
+	runAll(after) // after the others, because it stops their server
 	fmt.Printf("DONE %d\n", len(cases)+len(after))
 }
 
@@ -46,7 +46,7 @@ type component interface {
 	pubsub.BulkSubscriber
 }
 
-// A kind is a pub/sub component with what is particular to it.
+// A kind is one of the kinds of pub/sub components.
 type kind struct {
 	name string
 	make func(logger.Logger) pubsub.PubSub
@@ -71,7 +71,7 @@ func (k kind) start(ctx context.Context, options map[string]string) (component, 
 	return c, nil
 }
 
-// log returns a logger that leaves standard output to the report.
+// log returns a logger to standard error, because standard output is for the results.
 func log() logger.Logger {
 	l := logger.NewLogger("dapr")
 	l.SetOutput(os.Stderr)
@@ -125,7 +125,7 @@ func publish(ctx context.Context, c component, topic string, metadata map[string
 	return nil
 }
 
-// goesOn restarts the server below a subscription.
+// goesOn restarts the server during a subscription.
 func goesOn(ctx context.Context) error {
 	c, err := ofQueues.start(ctx, nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/dapr/components-contrib/pubsub"
 )
 
-// cases are those of topics and of queues alike.
+// cases returns the cases that are the same for topics and queues.
 func (k kind) cases() []testCase {
 	var all []testCase
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func publishesInBulk(ctx context.Context, k kind, c component, topic string) err
 	return holds(k.source(topic), "active", 0)
 }
 
-// subscribesInBulk refuses one entry of all, once, which alone has to come again.
+// subscribesInBulk fails one of all entries, once. Only that entry must be delivered again.
 func subscribesInBulk(ctx context.Context, k kind, c component, topic string) error {
 	if err := errors.Join(k.create(topic), publish(ctx, c, topic, nil, numbered("m", 30)...)); err != nil {
 		return err
@@ -222,8 +222,8 @@ func renewsLocks(ctx context.Context, k kind, c component, topic string) error {
 	return equal(in.messages()[0].Metadata["metadata.DeliveryCount"], "1")
 }
 
-// leavesMessages sends a message when the subscription of one component has ended, and
-// that of another has not begun.
+// leavesMessages sends a message after the subscription of one component has ended, and before
+// that of another begins.
 func leavesMessages(ctx context.Context, k kind, c component, topic string) error {
 	first, second := &inbox{}, &inbox{}
 	if err := errors.Join(subscribe(ctx, c, topic, first), publish(ctx, c, topic, nil, "one"), first.wants("one"), holds(k.source(topic), "active", 0), c.Close()); err != nil {
@@ -259,7 +259,7 @@ func needsEntity(ctx context.Context, _ kind, c component, topic string) error {
 	return failsWith(err, "404")
 }
 
-// cloudEvent publishes what the sidecar makes of an application's data.
+// cloudEvent publishes an application's data in the envelope that the sidecar wraps it in.
 func cloudEvent(ctx context.Context) error {
 	c, err := ofTopics.start(ctx, nil)
 	if err != nil {

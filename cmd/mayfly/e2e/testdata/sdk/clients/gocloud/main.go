@@ -1,8 +1,8 @@
-// The program runs the conformance suite that gocloud.dev has for its driver of Service
-// Bus, as it is, and reports as the programs of the SDKs do. The suite is a test of the
-// package that the file conformance names; the installation compiles it to a program of
-// that name beside this one. What that test imports is in go.sum by
-// "go get -t gocloud.dev/pubsub/azuresb", so that "go mod tidy" would remove too much.
+// Command gocloud runs the conformance suite of gocloud.dev's Service Bus driver, unchanged, and
+// prints its results in the format of the SDKs' test programs. The suite is a test of the package
+// that the file conformance names; the installation compiles it to a program called conformance
+// beside this one. "go get -t gocloud.dev/pubsub/azuresb" added the modules that the test imports
+// to go.sum; "go mod tidy" would remove them.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	check(err)
 	check(suite.Start())
 	total := 0
-	var said []string // since the last result
+	var said []string // lines since the last result
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		found := ending.FindStringSubmatch(lines.Text())
 		if found == nil {
