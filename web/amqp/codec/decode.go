@@ -163,9 +163,9 @@ func (x *extras) splitID(v value.Value, empty extraFlag) (text string, typed val
 	return text, value.Value{}
 }
 
-// setTTL sets the time to live: header.ttl or, if that has its maximum, the difference of
-// the properties' two times if it is longer (TTL-9). A time longer than a time.Duration
-// means never (TTL-2).
+// setTTL sets the time to live: header.ttl or, if that has its maximum, the time from creation-time
+// to absolute-expiry-time if it is longer (TTL-9). A time longer than a time.Duration means never
+// (TTL-2).
 func setTTL(c *engine.Content, x *extras, h *wire.Header, p *wire.Properties) {
 	ms, ok := h.TTL.Get()
 	if !ok {
@@ -202,7 +202,7 @@ func setAnnotations(c *engine.Content, x *extras, section []byte) error {
 		}
 	}
 	rest, err := filterMap(section, func(key string, v value.Value) bool {
-		null := v.Kind() == value.Null // is delivered as null
+		null := v.Kind() == value.Null // a null is delivered as null
 		switch {
 		case isBrokerAnnotation(key):
 			return false

@@ -1,7 +1,7 @@
-// Package codec converts messages between AMQP and the engine. Fields of an
-// [engine.Content] hold what the engine and people use. Everything else that a sender may
-// set, even whether a text was empty or absent, is kept in Content.Wire, so that a
-// message is delivered as it was sent (semantics §2.1, MSG-2).
+// Package codec converts messages between AMQP and the engine. Fields of an [engine.Content] hold
+// the parts that the engine uses and that people see. Everything else that a sender may set, even
+// whether a text was empty or absent, is kept in Content.Wire, so that a message is delivered as it
+// was sent (semantics §2.1, MSG-2).
 //
 // # In
 //

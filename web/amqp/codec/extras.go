@@ -8,8 +8,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// extras are the parts of an AMQP message for which a content has no other field. The
-// zero value has none.
+// extras are the parts of an AMQP message that engine.Content has no field for. The zero value has
+// no parts.
 type extras struct {
 	header wire.Header // without the delivery count; TTL only if it differs from the content's
 	// properties has user id, encoding, times and group sequence, and ids that are not
@@ -32,7 +32,7 @@ const (
 	flagDurable
 	flagFirstAcquirerSet
 	flagFirstAcquirer
-	flagEmptyMessageID // for this mark and those below, the field is present and empty
+	flagEmptyMessageID // for this flag and those below, the field is present and empty
 	flagEmptyTo
 	flagEmptySubject
 	flagEmptyReplyTo

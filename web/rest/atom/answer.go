@@ -96,9 +96,9 @@ func (a *answer) address(path string) string {
 	return a.root + (&url.URL{Path: path}).EscapedPath() + a.version
 }
 
-// inRequestCase returns the path of an entity with the segments Subscriptions and Rules in the
-// case of the request's path, because azure-servicebus 0.50.3 for Python searches an id
-// for the words that it has sent. Names stay as they are stored.
+// inRequestCase returns the path of an entity with the segments Subscriptions and Rules in the case
+// of the request's path, because azure-servicebus 0.50.3 for Python searches an id for the words
+// that it has sent. Names keep their stored case.
 func (a *answer) inRequestCase(path string) string {
 	parts, asked := strings.Split(path, "/"), strings.Split("/"+strings.Trim(a.c.Request().URL.Path, "/"), "/")
 	for i := 2; i < min(len(parts), len(asked)); i++ { // after the entity's first segment
@@ -109,7 +109,7 @@ func (a *answer) inRequestCase(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// entryOf returns an entry, for a feed or alone.
+// entryOf returns an entry, for a feed or as a document of its own.
 func (a *answer) entryOf(i item, attributes string) *element {
 	at := a.address(a.inRequestCase(i.address))
 	e := (&element{name: "entry", attributes: attributes}).append(
