@@ -21,8 +21,8 @@ import (
 // maxBatch is the maximum number of messages in a batch.
 const maxBatch = 5000
 
-// readBatch reads a list of messages of at most the given number of bytes. It waits for memory for the bytes and
-// for the decoded messages.
+// readBatch reads a list of messages that has at most the given number of bytes. It waits for
+// memory for the bytes and for the decoded messages.
 func readBatch(ctx context.Context, r *http.Request, most int64) ([]broker.Outgoing, error) {
 	if r.ContentLength > most {
 		return nil, engine.Refuse(engine.ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", r.ContentLength, most)

@@ -17,7 +17,7 @@ import (
 // limits.
 const MaxElements = 32 << 10
 
-// elementCapacity returns n. If a compound must not have n elements, c fails and it returns 0.
+// elementCapacity returns n. If that is more than a compound may have, it fails c and returns 0.
 func (c *cursor) elementCapacity(n int) int {
 	if n > MaxElements {
 		c.fail(CondDecodeError, "there are %d elements; at most %d are read", n, MaxElements)
