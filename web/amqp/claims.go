@@ -39,7 +39,7 @@ type linkRight struct {
 	handle uint32
 	path   string
 	right  engine.Rights
-	expiry time.Time // expiry; zero means never
+	expiry time.Time // zero means never
 }
 
 // maxTokens is the maximum number of audiences for which a connection may have tokens.
