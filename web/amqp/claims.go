@@ -58,7 +58,7 @@ func (c *conn) recordPlainKey(choice *wire.Init) {
 	}
 }
 
-// recordToken records a token, and extends the time of the links that it covers. Called with mu
+// recordToken records a token, and extends the rights of the links that it covers. Called with mu
 // held.
 func (c *conn) recordToken(path string, claim sas.Credential, rights engine.Rights) error {
 	if c.s.policy != sas.Enforce {

@@ -73,8 +73,8 @@ func (sp *Namespace) Disconnect(id string) (connections.Connection, bool) {
 	return info, true
 }
 
-// describe describes a connection with the given number of its links, those at entity first. at
-// reports whether any link is at entity, or entity is empty.
+// describe describes a connection with at most the given number of its links, those at entity
+// first. at reports whether any link is at entity, or entity is empty.
 func (c *conn) describe(entity engine.Path, links int) (_ connections.Connection, at bool) {
 	out := connections.Connection{
 		ID: c.id, Client: c.clientName(), Library: c.library, Container: c.container, Remote: c.nc.RemoteAddr().String(),
@@ -187,7 +187,7 @@ const maxDisconnected = 256
 
 func (l *clients) len() int { return len(l.byID) }
 
-// all returns the connected clients, in no order.
+// all returns the connected clients in no particular order.
 func (l *clients) all() []*conn { return slices.Collect(maps.Values(l.byID)) }
 
 // add adds c, whose connectionInfo is set.
@@ -245,7 +245,7 @@ func (sp *Namespace) Client(name string) (connections.Client, bool) {
 // connectionInfo is the description of a connection for the dashboard. It is guarded by the
 // connection's mutex, except for fields that are set before it runs.
 type connectionInfo struct {
-	number    uint64 // in the order in which connections were opened
+	number    uint64 // numbers the namespace's connections in the order in which they were opened
 	id        string
 	since     time.Time
 	container string

@@ -190,7 +190,7 @@ func (c *conn) authenticate() error {
 // open with the names of a product, a platform and an application.
 const maxOpenSize = 4096
 
-// handleOpen handles the client's open.
+// handleOpen reads the client's open, and either answers it or prepares to forward the connection.
 func (c *conn) handleOpen() error {
 	f, err := c.r.Frame()
 	for err == nil && f.IsHeartbeat() {
@@ -258,7 +258,7 @@ func (c *conn) closeUnopened(err error) {
 	writeLast(c.nc, c.appendFitting(b, 0, &wire.Close{Error: why.AMQP()}))
 }
 
-// serverContainerID is the server's container id.
+// serverContainerID is the container id in the server's open.
 const serverContainerID = "mayfly_G0"
 
 // maxFrameOut is the maximum size of the server's frames in bytes, even if a client

@@ -47,7 +47,7 @@ func (b *mailbox) put(m mailItem) {
 // call makes the writer call f with the connection's mutex held, after earlier mail.
 func (b *mailbox) call(f func()) { b.put(mailItem{kind: mailCall, call: f}) }
 
-// wakeWriter wakes the writer.
+// wakeWriter makes the writer look for mail and for frames to write.
 func (b *mailbox) wakeWriter() {
 	select {
 	case b.signal <- struct{}{}:

@@ -210,7 +210,7 @@ func (m *incomingDelivery) submit(ctx context.Context) {
 	}
 }
 
-// brokerAnswered handles the broker's answer.
+// brokerAnswered records the outcome of m, which err decides, and answers the client if it can.
 func (m *incomingDelivery) brokerAnswered(err error) {
 	var state wire.State = wire.Accepted{}
 	switch {
@@ -326,7 +326,7 @@ func (d *partialDelivery) refuse(c *conn, why *wire.Error) {
 	d.dropBytes(c)
 }
 
-// dropBytes drops the delivery's bytes.
+// dropBytes drops the delivery's bytes and no longer counts them.
 func (d *partialDelivery) dropBytes(c *conn) {
 	if d.bytes = d.bytes[:0]; cap(d.bytes) > maxReusedBuffer {
 		d.bytes = nil
@@ -364,7 +364,7 @@ func (p *unansweredDeliveries) afterAnswers(then func()) {
 	p.whenAnswered = then
 }
 
-// countAnswer counts an answer.
+// countAnswer counts an answer, and calls whenAnswered after the last one.
 func (p *unansweredDeliveries) countAnswer() {
 	if p.unanswered > 0 {
 		p.unanswered--

@@ -98,7 +98,7 @@ func (t encodedReply) undoIfLost() {
 	}
 }
 
-// enqueueReply queues a reply.
+// enqueueReply queues a reply, and drops the oldest replies if there are too many.
 func (r *replyLink) enqueueReply(t encodedReply) {
 	c := r.s.c
 	if uint64(len(r.queue)) >= uint64(r.credit) || r.s.remoteIncomingWindow == 0 {
@@ -113,7 +113,7 @@ func (r *replyLink) enqueueReply(t encodedReply) {
 	c.queueToSend(r)
 }
 
-// dropFirst drops the first reply.
+// dropFirst drops the first queued reply and undoes its call.
 func (r *replyLink) dropFirst() {
 	t := r.dequeue()
 	r.s.c.subtractQueuedReplyBytes(len(t.message))
@@ -212,7 +212,7 @@ func (s *session) replyLinkFor(node, replyTo string) *replyLink {
 	return best
 }
 
-// A reply is the reply to a request.
+// A reply is the content of the reply to a request.
 type reply struct {
 	correlationID         value.Value // the request's message-id
 	applicationProperties value.Properties

@@ -20,8 +20,8 @@ const (
 
 // A sender is a link on which a client receives messages of an entity.
 //
-// INVARIANT: at most one request of a sender to the broker is in progress (busy), so
-// that requests of the reader and the writer cannot overtake each other.
+// INVARIANT: at most one request of a sender to the broker is in progress, so that requests of the
+// reader and the writer cannot overtake each other.
 type sender struct {
 	messageCount
 	linkUse
@@ -33,12 +33,12 @@ type sender struct {
 	sessionRequest   engine.SessionRequest
 	filter           value.Properties // the supported ones of the client's filters, except the session filter
 	brokerLink       *broker.Link     // nil until it is attached, and after the engine has ended it
-	endedBrokerLink  *broker.Link     // ended for the client, but not for the broker yet: its session was lost, or the client had gone when it was attached; nil if there is none
+	endedBrokerLink  *broker.Link     // ended for the client but not for the broker, because its session was lost or the client's link had ended when it was attached; nil if there is none
 	ended            bool
 	detachedByServer bool // the server has detached it
 
 	attachInProgress bool   // the broker has not answered the attach
-	afterAttach      func() // called when it has, and the link has ended for the broker too; may be nil
+	afterAttach      func() // called when the broker has answered and the link has ended for the broker too; may be nil
 
 	deliveryCount     uint32 // number of deliveries begun, by the client's count
 	credit            uint32 // how many more deliveries the client accepts

@@ -138,7 +138,8 @@ func (o *sender) sessionAccepted(a engine.SessionAccepted) {
 	}
 }
 
-// answerAttach answers the attach.
+// answerAttach answers the attach, unless it is answered already, and then asks the broker for
+// messages.
 func (o *sender) answerAttach() {
 	if o.pendingAttach == nil {
 		return

@@ -116,7 +116,7 @@ func (o *sender) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	switch {
 	case o.ended: // the link has ended meanwhile
 		cur.body.Close()
-		s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: cur.delivery}) // gives it back
+		s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: cur.delivery}) // returns it to the broker
 		return buf, true
 	case err != nil && s.c.ctx.Err() != nil: // the client has disconnected
 		return buf, false
@@ -164,7 +164,7 @@ func (o *sender) beginDelivery(d *engine.Delivery) bool {
 			if body != nil {
 				body.Close()
 			}
-			s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: d}) // gives it back
+			s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: d}) // returns it to the broker
 			return false
 		case err != nil:
 			// The lock expires and the delivery counts, so that the message does not

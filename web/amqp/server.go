@@ -17,7 +17,7 @@ import (
 	"mayfly/web/loglimit"
 )
 
-// Options configure a Server. The zero value suits a laptop.
+// Options configure a Server. The zero value has usable defaults.
 type Options struct {
 	Logger *slog.Logger // nil means slog.Default
 	// IdleTimeOut is the idle time-out that the server announces. A peer that is silent

@@ -16,7 +16,7 @@ const (
 	handleMax      = 1<<16 - 1
 )
 
-// A session is a session of a connection, on the same channel in both directions. Its
+// A session is an AMQP session of a connection. It has the same channel in both directions. Its
 // state is guarded by the connection's mutex.
 type session struct {
 	c       *conn
@@ -72,8 +72,8 @@ func nameKey(name string) string {
 	return name[:maxNameLength] + string(digest[:])
 }
 
-// A link is the server's end of a link, by kind of node. Its methods are called with the
-// connection's mutex held.
+// A link is the server's end of an AMQP link. Each kind of node has its own implementation. Its
+// methods are called with the connection's mutex held.
 type link interface {
 	// handleFlow handles the client's flow.
 	handleFlow(f *wire.Flow)
@@ -362,11 +362,11 @@ func (o *sender) sessionMoved() {
 // numberSet is a set of small numbers: the channels or handles that have been used. Its memory is
 // proportional to the largest.
 //
-// A session answers on its client's own channel and its links with the client's own handles.
-// A frame for a channel or handle that is no longer in use is dropped: it crossed the
-// server's end or detach, or its client ends or detaches twice, as Python's SDK does
-// (§18.1). One for a channel that was never begun closes the connection, and one for a
-// handle that was never attached ends the session.
+// A session answers on its client's own channel and its links with the client's own handles. A
+// frame for a channel or handle that is no longer in use is dropped: it crossed the server's end or
+// detach, or its client ends or detaches twice, as Python's SDK does (§18.1). A frame for a channel
+// that was never begun closes the connection, and one for a handle that was never attached ends the
+// session.
 type numberSet []uint64
 
 // add adds n and returns how many bytes of memory the set has grown.

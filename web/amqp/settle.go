@@ -143,8 +143,7 @@ func withoutTransaction(state wire.State) wire.State {
 	return state
 }
 
-// outcome returns the settlement for a state. It reports false if the state is no
-// outcome.
+// outcome returns the settlement for a state. It reports false if the state is not an outcome.
 func outcome(state wire.State) (out engine.Settlement, ok bool) {
 	switch t := state.(type) {
 	case wire.Accepted:

@@ -156,7 +156,6 @@ func (t *transaction) enqueueAndWait(f func() error) (err error) {
 	return err
 }
 
-// declare declares a transaction.
 func (co *coordinator) declare(id uint32, settled bool) {
 	c := co.s.c
 	if settled { // AMQP 1.0 forbids this (part 4, 4.2)

@@ -76,8 +76,8 @@ func (t *transaction) enlist(list []settlement, each []error, err error) (excess
 	return excess
 }
 
-// recordFailure records why the transaction lacks an operation, if settled is set: the client has
-// settled the operation itself and gets no answer about it, so the commit is refused.
+// recordFailure records why an operation failed that the client had sent settled. The client gets
+// no answer to such an operation, so the commit is refused. It does nothing if settled is false.
 func (t *transaction) recordFailure(settled bool, why error) {
 	if t.failed == nil && settled {
 		t.failed = why

@@ -19,7 +19,7 @@ const (
 	locked               // a locked delivery
 )
 
-// An address is a parsed address.
+// An address is the parsed address of a request about messages.
 type address struct {
 	kind   kind
 	entity string      // as in the address, decoded

@@ -26,8 +26,8 @@
 // …/Messages/Head: see handler.isManagement.
 //
 // Names of headers are case-insensitive, and Go's HTTP server changes the case of those that it
-// receives: a property sent as "region" arrives as "Region". Filters and look-ups still find it,
-// because they ignore case. In a list of messages, names keep their case.
+// receives: a property sent as "region" arrives as "Region". Filters still find it, because they
+// ignore the case of names. In a list of messages, names keep their case.
 //
 // An error is <Error><Code/><Detail/></Error>, as clients expect. A missing entity is
 // 410, a missing message or lock 404.
@@ -67,10 +67,10 @@ const HealthPath = "/health"
 // Options configure Mount. Broker and Logger are required.
 type Options struct {
 	Broker *broker.Broker
-	Logger *slog.Logger // of refused and failed requests
+	Logger *slog.Logger // logs refused and failed requests
 	SAS    sas.Policy   // whether requests without a sufficient token are denied
-	// Names returns the hosts that name the namespace in the tokens of a request. Nil
-	// means only loopback's names do.
+	// Names returns the hosts that name the namespace in the tokens of a request. Nil means that
+	// only loopback's names do.
 	Names func(*http.Request) sas.Names
 	// Authorize decides about a management request, in place of SAS; see atom.Options.
 	Authorize func(*http.Request, atom.Request) error

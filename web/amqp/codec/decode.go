@@ -263,7 +263,7 @@ func filterMap(section []byte, keep func(key string, v value.Value) bool) (value
 	return slices.DeleteFunc(all, func(p value.Property) bool { return !keep(p.Name, p.Value) }), nil
 }
 
-// setDeliveryAnnotations sets the annotations of the delivery.
+// setDeliveryAnnotations sets the annotations of the delivery, without a lock token.
 func (x *extras) setDeliveryAnnotations(section []byte) error {
 	all, err := filterMap(section, func(key string, _ value.Value) bool { return key != keyLockToken })
 	if all != nil {
@@ -272,7 +272,6 @@ func (x *extras) setDeliveryAnnotations(section []byte) error {
 	return err
 }
 
-// setFooter sets the footer.
 func (x *extras) setFooter(section []byte) error {
 	all, err := filterMap(section, func(string, value.Value) bool { return true })
 	if all != nil {

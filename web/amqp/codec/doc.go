@@ -13,7 +13,8 @@
 // # Out
 //
 // An [Envelope] is the encoding around a body: [Envelope.EncodeDelivery] for a message that is
-// delivered, in either mode or by its number, and [Envelope.EncodePeeked] for one that is peeked.
+// delivered, in either mode or by its sequence number, and [Envelope.EncodePeeked] for one that is
+// peeked.
 //
 // # Errors
 //

@@ -40,9 +40,9 @@ const (
 	handOutPeeked                   // peeked (PEEK-8)
 )
 
-// EncodeDelivery sets e to the encoding of a delivery in either mode. A message that was fetched by
-// its number is no different (DEF-6). It appends Head and Tail to b and returns the result; e.Head
-// and e.Tail are slices of it.
+// EncodeDelivery sets e to the encoding of a delivery in either mode. A message that is received by
+// its sequence number is encoded in the same way (DEF-6). It appends Head and Tail to b and returns
+// the result; e.Head and e.Tail are slices of it.
 func (e *Envelope) EncodeDelivery(b []byte, d *engine.Delivery) ([]byte, error) {
 	how := handOutLocked
 	switch {

@@ -22,7 +22,7 @@ type extras struct {
 	sectionSizes        []int64 // content bytes of the body's sections, without the last
 }
 
-// An extraFlag is a one-bit detail. The numbers are stored.
+// An extraFlag is a one-bit detail. The bits are stored, so they must not change.
 type extraFlag uint64
 
 const (
@@ -148,7 +148,7 @@ func (x *extras) pack() string {
 	return string(p.b)
 }
 
-// unpack decodes what pack returned.
+// unpack sets x to the parts that pack encoded.
 func (x *extras) unpack(packed string) error {
 	*x = extras{}
 	for b := []byte(packed); len(b) > 0; {

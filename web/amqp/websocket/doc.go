@@ -6,5 +6,5 @@
 // messages are unrelated to those of AMQP frames.
 //
 // The package does not limit the size of messages. A read takes only as many bytes as fit the
-// caller's buffer, however large a message is, and the AMQP server limits its frames.
+// caller's buffer, however large a message is, and the AMQP server limits the size of frames.
 package websocket

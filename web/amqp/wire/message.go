@@ -30,7 +30,7 @@ const (
 	ValueBody
 )
 
-// A Body is the body of a message.
+// A Body describes the body of a message.
 type Body struct {
 	Kind     BodyKind
 	Sections int   // number of sections

@@ -2,7 +2,7 @@ package wire
 
 import "mayfly/engine/value"
 
-// A Source is the source of a link's messages (AMQP 1.0, part 3, 3.5.3).
+// A Source describes the source of a link's messages (AMQP 1.0, part 3, 3.5.3).
 type Source struct {
 	Address               Opt[string]
 	Durable               Opt[uint32]
@@ -52,7 +52,7 @@ func (s *Source) append(b []byte) []byte {
 	return closeList(b, at, 11)
 }
 
-// A Target is the target of a link's messages (part 3, 3.5.4).
+// A Target describes the target of a link's messages (part 3, 3.5.4).
 type Target struct {
 	Address               Opt[string]
 	Durable               Opt[uint32]

@@ -26,7 +26,7 @@ type answer struct {
 	c         echo.Context
 	limits    engine.Limits
 	namespace string
-	root      string // of entities' addresses: scheme and host
+	root      string // scheme and host of the entities' URLs
 	types     dialect
 	version   string // api-version as in the request, with "?"; empty if it has none
 }
@@ -134,8 +134,8 @@ func (a *answer) entry(code int, i item) error {
 	return a.send(code, "entry", a.entryOf(i, attribute("xmlns", atomNamespace)))
 }
 
-// feed answers with a page of a list. If another page follows, its link is the second of
-// the feed: clients do not take a single entry for a list.
+// feed answers with a page of a list. If another page follows, the feed's second link is the URL of
+// that page.
 func (a *answer) feed(title string, p page, items []item) error {
 	self := a.address(a.c.Request().URL.Path)
 	f := (&element{name: "feed", attributes: attribute("xmlns", atomNamespace)}).append(

@@ -19,7 +19,7 @@ import (
 // Options configure a Handler. Broker and Logger are required.
 type Options struct {
 	Broker *broker.Broker
-	Logger *slog.Logger // of refused and failed requests
+	Logger *slog.Logger // logs refused and failed requests
 	// Authorize decides whether a request may be carried out, before its body is read or its entity
 	// is looked up. Nil allows every request. An error with a method Status() int is answered with
 	// that status and the error's text.

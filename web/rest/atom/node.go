@@ -110,7 +110,7 @@ func (n *node) isOurs() bool {
 	return strings.HasPrefix(n.namespace, "http://schemas.microsoft.com/") || n.namespace == atomNamespace || !strings.ContainsAny(n.namespace, ":/")
 }
 
-// isNamed reports whether n has this name.
+// isNamed reports whether n has this name, in a namespace that isOurs accepts.
 func (n *node) isNamed(name string) bool { return n.name == name && n.isOurs() }
 
 // child returns the child with this name, or nil if there is none or its attribute nil is
