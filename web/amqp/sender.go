@@ -33,7 +33,7 @@ type sender struct {
 	sessionRequest   engine.SessionRequest
 	filter           value.Properties // the supported ones of the client's filters, except the session filter
 	brokerLink       *broker.Link     // nil until it is attached, and after the engine has ended it
-	endedBrokerLink  *broker.Link     // ended for the client but not for the broker, because its session was lost or the client's link had ended when it was attached; nil if there is none
+	endedBrokerLink  *broker.Link     // ended for the client but not yet for the broker, after its session was lost or after a late attach; nil if there is none
 	ended            bool
 	detachedByServer bool // the server has detached it
 

@@ -90,7 +90,7 @@ func (d *handler) authorizeManagement(r *http.Request, w atom.Request) error {
 		return err
 	case !sas.LacksRight(err):
 		return &unauthorizedError{err.Error()}
-	case w.Action == atom.Get && w.Kind == atom.Entity && !access.Exists: // Exists is from the check above, so an entity created since stays hidden
+	case w.Action == atom.Get && w.Kind == atom.Entity && !access.Exists: // an entity created since the check above stays hidden
 		return engine.Refuse(engine.ErrNotFound, "The messaging entity '%s' could not be found.", w.Path())
 	}
 	return &unauthorizedError{missingRightText(w, r)}
