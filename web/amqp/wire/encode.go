@@ -103,7 +103,7 @@ func openCompound(b []byte) (_ []byte, at int) {
 	return append(b, 0, 0, 0), len(b)
 }
 
-// closeCompound writes the head of the list, map or array that began at at. short is its short
+// closeCompound writes the head of the list, map or array that begins at b[at]. short is its short
 // constructor. It moves the content of a long compound by six bytes.
 func closeCompound(b []byte, at int, short byte, count int) []byte {
 	const head8, head32 = 3, 9
