@@ -10,7 +10,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// arguments are the body of a request to $management, a map.
+// arguments are the entries of the map in the body of a request to $management.
 type arguments struct{ value.Properties }
 
 func argumentsOf(body []byte) (a arguments, err error) {
@@ -25,7 +25,7 @@ func invalidArgument(name, want string) error {
 	return engine.Refuse(engine.ErrArgument, "The request's '%s' must be %s.", name, want)
 }
 
-// integerOf returns an integer of any type.
+// integerOf returns the number in v, which may have any integer type.
 func integerOf(v value.Value) (int64, bool) {
 	if n, ok := v.Int64(); ok {
 		return n, true
@@ -36,7 +36,7 @@ func integerOf(v value.Value) (int64, bool) {
 	return 0, false
 }
 
-// text returns a string, which may be absent or null.
+// text returns the string called name. It reports false if that is absent or null.
 func (a arguments) text(name string) (s string, ok bool, err error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
@@ -48,7 +48,7 @@ func (a arguments) text(name string) (s string, ok bool, err error) {
 	return s, true, nil
 }
 
-// boolean returns a boolean, false if it is absent or null.
+// boolean returns the boolean called name, or false if it is absent or null.
 func (a arguments) boolean(name string) (bool, error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
@@ -61,7 +61,8 @@ func (a arguments) boolean(name string) (bool, error) {
 	return is, nil
 }
 
-// id returns the text of an id of any type (MSG-11), which may be absent or null.
+// id returns the text of the id called name, which may have any type (MSG-11). It reports false if
+// that is absent or null.
 func (a arguments) id(name string) (s string, ok bool, err error) {
 	switch v, there := a.Lookup(name); {
 	case !there || v.Kind() == value.Null:
@@ -73,7 +74,7 @@ func (a arguments) id(name string) (s string, ok bool, err error) {
 	}
 }
 
-// integer32 returns an integer, or otherwise if it is absent or null.
+// integer32 returns the integer called name, or the argument otherwise if it is absent or null.
 func (a arguments) integer32(name string, otherwise int64) (int64, error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
@@ -86,8 +87,9 @@ func (a arguments) integer32(name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// instant returns a time. It is 0 if it is absent, null, or so late that it means none:
-// the end of the year 9999, or a millisecond later (sdk-demands 12).
+// instant returns the time called name. It returns 0 if that is absent, null, or so late that it
+// means no time: SDKs send the last millisecond of the year 9999, or the one after it (sdk-demands
+// 12).
 func (a arguments) instant(name string) (engine.Instant, error) {
 	const lastDate = 253402300799999
 	v, there := a.Lookup(name)
@@ -104,16 +106,16 @@ func (a arguments) instant(name string) (engine.Instant, error) {
 		return 0, nil
 	}
 	if ms == 0 {
-		ms = 1 // the zero Instant means none
+		ms = 1 // the zero Instant means no time
 	}
 	return engine.At(time.UnixMilli(ms)), nil
 }
 
-// maxElements is how many locks or messages a request may name: the broker looks them up
-// in one turn, during which other operations wait.
+// maxElements is the maximum number of locks or messages that a request may name, because the
+// broker looks them up in one turn, during which other operations wait.
 const maxElements = 10_000
 
-// elements returns those of an array or a list.
+// elements returns the elements of the array or list called name.
 func (a arguments) elements(name string) ([]value.Value, error) {
 	v, there := a.Lookup(name)
 	raw, ok := v.Bytes()
@@ -172,7 +174,7 @@ func (a arguments) sequenceNumbers() ([]engine.Seq, error) {
 	return out, nil
 }
 
-// mapValue returns a map, or nil if it is absent or null.
+// mapValue returns the map called name, or nil if it is absent or null.
 func (a arguments) mapValue(name string) (value.Properties, error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {

@@ -76,8 +76,8 @@ func (s *session) handleAttach(a *wire.Attach, size int) error {
 	return nil
 }
 
-// maxPendingAttaches is how many attaches of a connection may wait for the broker before the
-// server stops reading from the client, whether their links still exist or not.
+// maxPendingAttaches is the number of attaches, waiting for the broker, at which the server stops
+// reading from the client. Attaches whose links no longer exist count too.
 const maxPendingAttaches = 1_000
 
 // attachAsync runs ask outside the mutex, after queued work, and then runs the function
@@ -103,9 +103,9 @@ func (c *conn) attachAsync(ask func() (then func())) {
 	})
 }
 
-// addLink adds a link to the session. A link of the same name and direction is detached
-// first: the client has attached it again (AMQP 1.0, part 2, 2.6.1). The waits bytes of
-// the attach count in the budget until answered is called.
+// addLink adds a link to the session. It first detaches a link of the same name and direction,
+// which the client has attached again (AMQP 1.0, part 2, 2.6.1). waits is the size of an attach
+// that has yet to be answered; it counts in the budget until attachAnswered is called.
 func (s *session) addLink(a *wire.Attach, l link, waits int) {
 	name := linkNameFor(a.Name, a.Role)
 	if old, ok := s.names[name]; ok {
@@ -125,8 +125,8 @@ func (s *session) addLink(a *wire.Attach, l link, waits int) {
 	s.c.addLinkBytes(linkCost + int64(waits))
 }
 
-// attachAnswered takes the bytes of a link's attach out of the budget, because it has been
-// answered.
+// attachAnswered records that a link's attach has been answered, and takes its bytes out of the
+// budget.
 func (s *session) attachAnswered(handle uint32) {
 	if l, ok := s.links[handle]; ok && l.attachBytes > 0 {
 		s.c.addLinkBytes(-int64(l.attachBytes))
@@ -135,7 +135,7 @@ func (s *session) attachAnswered(handle uint32) {
 	}
 }
 
-// addSelectorBytes adds n bytes to the budget that a link keeps until it leaves.
+// addSelectorBytes counts n bytes of a link's selector in the budget until the link is removed.
 func (s *session) addSelectorBytes(handle uint32, n int) {
 	if l, ok := s.links[handle]; ok {
 		s.c.addLinkBytes(int64(n))
@@ -186,8 +186,8 @@ const (
 	coordinatorNode
 )
 
-// parseAddress returns the entity and kind of node of an address: "q", "/q", "sb://host/q" and
-// "q/$management". Case does not matter: Java's SDK writes "q/$deadletterqueue".
+// parseAddress returns the entity and the kind of node that an address names, such as "q", "/q",
+// "sb://host/q" or "q/$management". Case does not matter: Java's SDK writes "q/$deadletterqueue".
 func parseAddress(address string) (engine.Path, nodeKind) {
 	if scheme, rest, ok := strings.Cut(address, "://"); ok && scheme != "" && !strings.Contains(scheme, "/") {
 		_, address, _ = strings.Cut(rest, "/")
@@ -217,8 +217,8 @@ func (s *session) refuseAttach(a *wire.Attach, why *wire.Error) {
 }
 
 // attachWithoutTerminus returns an answer to an attach that lacks the server's terminus, which
-// announces a detach. A detach is only sent for a link whose attach has been answered:
-// AMQPNetLite closes its connection for any other, and rhea ignores its own.
+// announces a detach. A detach is only sent for a link whose attach has been answered: AMQPNetLite
+// closes its connection for any other detach, and rhea ignores it.
 func (s *session) attachWithoutTerminus(a *wire.Attach) *wire.Attach {
 	answer := s.attachAnswer(a)
 	if a.Role == wire.RoleSender {
@@ -229,7 +229,8 @@ func (s *session) attachWithoutTerminus(a *wire.Attach) *wire.Attach {
 	return answer
 }
 
-// attachAnswer returns an attach that agrees to the supported part of the client's (§18.1).
+// attachAnswer returns the answer to an attach, with the supported part of what the client asked
+// for (§18.1).
 func (s *session) attachAnswer(a *wire.Attach) *wire.Attach {
 	out := &wire.Attach{
 		Name: a.Name, Handle: a.Handle, Role: !a.Role,
@@ -259,8 +260,8 @@ func (c *conn) maxOutgoingMessage() uint64 {
 	return uint64(max(maxRequestSize, c.b.Limits().MaxKilobytes<<10)) + 1<<20
 }
 
-// batchSize is a property of links that a client sends on: the maximum size of a batch in
-// bytes. SDKs that do not find it use max-message-size, which is larger for entities that
+// batchSize is the link property, for links on which a client sends, with the maximum size of a
+// batch in bytes. SDKs that do not find it use max-message-size, which is larger for entities that
 // accept large messages.
 const batchSize = "com.microsoft:max-message-batch-size"
 
@@ -274,10 +275,10 @@ var outcomes = []string{"amqp:accepted:list", "amqp:rejected:list", "amqp:releas
 // supportedSource returns the supported part of the source that a receiver asks for, for the answer
 // to its attach. The caller adds the supported filters.
 //
-// By AMQP, an answer contains what is in force; the sending end decides about the source and the
-// receiving end about the target (part 2, 2.6.3). So the answer returns the client's own terminus as
-// it was sent, and of the server's terminus the supported part, so that the client does not rely on
-// the rest.
+// In AMQP, an answer contains the settings that are in force. The sending end decides about the
+// source, and the receiving end about the target (part 2, 2.6.3). So the answer repeats the
+// client's own terminus unchanged, but has only the supported part of the server's terminus, so
+// that the client does not rely on the rest.
 func supportedSource(asked *wire.Source) *wire.Source {
 	if asked == nil {
 		return nil
@@ -310,8 +311,8 @@ func supportedExpiryPolicy(asked wire.Opt[string]) wire.Opt[string] {
 	return asked
 }
 
-// setSettleModes sets how deliveries are settled. A sender's are settled as soon as they
-// are answered, which is the mode first.
+// setSettleModes sets the settle modes of an answer. Deliveries from a client are settled as soon
+// as they are answered, which is the mode ReceiverFirst.
 func setSettleModes(answer *wire.Attach) {
 	if answer.Role == wire.RoleReceiver && answer.ReceiverSettleMode.IsSet() {
 		answer.ReceiverSettleMode = wire.Some(wire.ReceiverFirst)

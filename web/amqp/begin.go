@@ -7,7 +7,6 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// handleBegin handles a begin.
 func (c *conn) handleBegin(f wire.Frame) error {
 	var p wire.Begin
 	if err := p.Decode(f.Body); err != nil {

@@ -12,45 +12,45 @@ import (
 	"mayfly/web/auth/sas"
 )
 
-// authorization are the tokens and keys of a client, and the links that depend on them. They are
-// guarded by the connection's mutex. Without enforcement of tokens they stay empty.
+// authorization has the tokens and keys of a client, and the rights of the links that depend on
+// them. The connection's mutex guards it. If tokens are not enforced, it stays empty.
 type authorization struct {
 	plain      sas.Credential            // of SASL PLAIN: a rule's name and key; set before the connection runs
 	hasPlain   bool                      // plain is set; set before the connection runs
 	tokens     map[string]sas.Credential // by audience, in the form of sas.PathOf
 	linkRights map[linkPath]linkRight
-	timer      *time.Timer // fires when the first guard expires
+	timer      *time.Timer // fires when the first link right expires
 
-	valid         bool        // the client has shown a valid token or key; see checkAttachAllowed
+	valid         bool        // the client has sent a valid token or key; see checkAttachAllowed
 	validUntil    time.Time   // the latest expiry of those; zero means never
-	tokenDeadline *time.Timer // closes the connection if the client shows no token in time; nil once it has
+	tokenDeadline *time.Timer // closes the connection if the client sends no valid token in time; nil once it has
 }
 
-// linkPath is a link and a path to which it needs a right. A sender through an entity
-// needs two.
+// linkPath is a link and a path to which it needs a right. A link that sends via another entity
+// needs a right to two paths.
 type linkPath struct {
 	link
 	path string
 }
 
-// A linkRight is the right of a link.
+// A linkRight is a right that a link needs, and the time until which the client has it.
 type linkRight struct {
 	s      *session
 	handle uint32
 	path   string
 	right  engine.Rights
-	expiry time.Time // expiry; zero means never
+	expiry time.Time // zero means never
 }
 
-// maxTokens is for how many audiences a connection may show tokens.
+// maxTokens is the maximum number of audiences for which a connection may have tokens.
 const maxTokens = 10_000
 
-// maxPlainSize is how many bytes of SASL PLAIN are accepted. No access rule has a longer
-// name and key, and they are kept as long as the connection.
+// maxPlainSize is the maximum size, in bytes, of a SASL PLAIN response. No access rule has a longer
+// name and key, and both are kept until the connection ends.
 const maxPlainSize = 4 << 10
 
-// recordPlainKey records the name and key of a rule that a client sends in SASL PLAIN (RFC
-// 4616). They are checked when they are used. A rule of any entity is possible.
+// recordPlainKey records the name and key of a rule that a client sends in SASL PLAIN (RFC 4616).
+// They are checked when they are used, because they may be those of any entity's rule.
 func (c *conn) recordPlainKey(choice *wire.Init) {
 	if parts := bytes.Split(choice.InitialResponse, []byte{0}); choice.Mechanism == "PLAIN" && len(parts) == 3 && len(parts[1]) > 0 && len(choice.InitialResponse) <= maxPlainSize {
 		c.saslRule, c.saslKey = string(parts[1]), string(parts[2])
@@ -58,7 +58,7 @@ func (c *conn) recordPlainKey(choice *wire.Init) {
 	}
 }
 
-// recordToken records a token, and extends the time of the links that it covers. Called with mu
+// recordToken records a token, and extends the rights of the links that it covers. Called with mu
 // held.
 func (c *conn) recordToken(path string, claim sas.Credential, rights engine.Rights) error {
 	if c.s.policy != sas.Enforce {
@@ -98,8 +98,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// checkRight returns until when the client has a right at a path, zero meaning forever, or an
-// error if it has not. It waits for the broker: call it without mu.
+// checkRight returns the time until which the client has a right to an entity, or an error if it
+// lacks the right. The zero time means forever. It waits for the broker: call it without mu.
 func (c *conn) checkRight(ctx context.Context, at engine.Path, want engine.Rights) (until time.Time, err error) {
 	if c.s.policy != sas.Enforce {
 		return time.Time{}, nil
@@ -145,7 +145,7 @@ func (c *conn) detachAtExpiry(s *session, handle uint32, l link, at engine.Path,
 	if cl.linkRights == nil {
 		cl.linkRights = map[linkPath]linkRight{}
 	}
-	if len(cl.linkRights) > 3*c.links+16 { // links do not remove their guards when they end
+	if len(cl.linkRights) > 3*c.links+16 { // links do not remove their rights when they end
 		maps.DeleteFunc(cl.linkRights, func(l linkPath, g linkRight) bool { return g.s.links[g.handle].link != l.link })
 	}
 	path := sas.PathTo(string(at))
@@ -153,7 +153,7 @@ func (c *conn) detachAtExpiry(s *session, handle uint32, l link, at engine.Path,
 	c.scheduleExpiry()
 }
 
-// scheduleExpiry sets the timer for the first guard that expires. Called with mu held.
+// scheduleExpiry sets the timer for the first link right that expires. Called with mu held.
 func (c *conn) scheduleExpiry() {
 	cl := &c.authorization
 	var first time.Time
@@ -207,9 +207,9 @@ func (c *conn) stopTimers() {
 // So a client that has sent any key may attach a few links to entities, each of which is
 // authorized as usual, and one to the coordinator, which JMS clients attach first.
 //
-// A connection whose tokens have all expired remains open. Each link ends with its token,
-// and the client attaches new links after it has shown another token. SDKs renew tokens
-// in time, and a client that does not has proved before that it has keys.
+// A connection whose tokens have all expired remains open. Each link ends with its token, and the
+// client attaches new links after it has shown another token. SDKs renew tokens in time, and a
+// client that does not has already proved that it has keys.
 const (
 	tokenTimeout         = 20 * time.Second // from the open to the first valid token
 	maxLinksWithoutToken = 16               // links of a connection without a valid token
@@ -241,9 +241,9 @@ func (c *conn) markAuthorized(until time.Time) {
 	}
 }
 
-// expectToken checks the key of SASL PLAIN. If that is not valid, it starts the client's
-// time to show a token. It waits for the broker: call it without mu, before the connection
-// runs.
+// expectToken checks the key of SASL PLAIN. If that is not valid, it starts the time in which the
+// client must send a valid token. It waits for the broker: call it without mu, before the
+// connection runs.
 func (c *conn) expectToken() {
 	if c.s.policy != sas.Enforce {
 		return
@@ -282,8 +282,8 @@ func (c *conn) closeUnauthorized() {
 	c.close(why)
 }
 
-// checkAttachAllowed returns why a client without a valid token may not attach a link to a node, or
-// nil if it may. Called with mu held.
+// checkAttachAllowed returns an error if the client may not attach a link to a node of this kind
+// because it has not sent a valid token. Called with mu held.
 func (c *conn) checkAttachAllowed(a *wire.Attach, kind nodeKind) error {
 	if c.isAuthorized() {
 		return nil
@@ -314,7 +314,7 @@ func (c *conn) hasCoordinator() bool {
 	return false
 }
 
-// A withoutTokenError is the lack of a right on a connection without a valid token.
+// A withoutTokenError reports a missing right on a connection without a valid token.
 type withoutTokenError struct{ lacking error }
 
 func (e *withoutTokenError) Error() string {

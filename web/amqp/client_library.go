@@ -63,14 +63,14 @@ func libraryOf(all value.Properties) connections.Library {
 }
 
 const (
-	echoPeriod    = time.Second // after an answer
+	echoPeriod    = time.Second // the time after an answer in which an attach may be its echo
 	maxRheaEchoes = 64          // names remembered in a session
 )
 
-// rheaEchoes holds the names of links that the client has detached before its attach was
-// answered, with the times of the answers: an attach without a terminus, and a detach.
-// After any such attach rhea attaches and detaches the link once more, and would do so
-// for ever. That echo is not answered. The connection's mutex guards it.
+// rheaEchoes maps the names of links that the client detached before their attaches were answered
+// to the times of the answers. Such an answer is an attach without a terminus and a detach. After
+// it rhea attaches and detaches the link once more, and would do so for ever. That echo is not
+// answered. The connection's mutex guards it.
 type rheaEchoes map[linkName]time.Time
 
 // isMaybeRhea reports whether a client may use rhea. The SDK for JavaScript does; rhea
@@ -79,9 +79,9 @@ func isMaybeRhea(k connections.Library) bool {
 	return k.SDK == connections.JavaScript || k.Product == ""
 }
 
-// isEcho reports whether a link of that name, which is detached now and whose attach is
-// not answered, is the echo of an answer. Otherwise the caller answers, and echoes
-// records the time.
+// isEcho reports whether a link of this name, which the client has detached before its attach was
+// answered, is an echo. If it is not, isEcho records now as the time of the answer, which the
+// caller must send.
 func (g *rheaEchoes) isEcho(name linkName, now time.Time) bool {
 	if at, ok := (*g)[name]; ok && now.Sub(at) < echoPeriod {
 		delete(*g, name) // the client gets no answer, so its next attach is no echo

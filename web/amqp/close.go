@@ -12,10 +12,10 @@ func (c *conn) discardInput() {
 	_, _ = io.Copy(io.Discard, c.nc) //nolint:errcheck // any error ends the connection
 }
 
-// handleClose answers the client's close after its links have ended: their sessions are free
-// then (SES-7).
+// handleClose answers the client's close after its links have ended, so that their sessions are
+// free when the client gets the answer (SES-7).
 func (c *conn) handleClose() {
-	if c.state != running { // it answers the server's close
+	if c.state != running { // the client answers the server's close
 		c.state = bothClosed
 		return
 	}
@@ -25,8 +25,8 @@ func (c *conn) handleClose() {
 	})
 }
 
-// endAllLinks ends all links of all sessions, and calls then with the mutex held when that is
-// done.
+// endAllLinks ends all links of all sessions, and calls then with the mutex held when all of them
+// have ended.
 func (c *conn) endAllLinks(how engine.DetachReason, then func()) {
 	left := len(c.sessions) + 1
 	one := func() {

@@ -18,7 +18,7 @@ import (
 	"mayfly/web/connlimit"
 )
 
-// peer is what a client sent in its open.
+// peer contains the fields of a client's open.
 type peer struct {
 	container  string           // printable, cut at maxNameLength
 	host       string           // empty once the namespace is found
@@ -31,7 +31,7 @@ type peer struct {
 // A conn is one client's connection.
 type conn struct {
 	s         *Server
-	namespace *Namespace     // of the connection's namespace; set before the connection runs
+	namespace *Namespace     // the connection's namespace; set before the connection runs
 	b         *broker.Broker // set before the connection runs
 	nc        net.Conn
 	limits    limits // set before the connection runs
@@ -53,7 +53,7 @@ type conn struct {
 	forward           func()              // forwards the connection to the owner of its namespace; nil if it is served here
 	peer              peer                // set before the connection runs
 
-	ctx           context.Context //nolint:containedctx // of work of the connection alone
+	ctx           context.Context //nolint:containedctx // for work that concerns only the connection
 	stop          context.CancelFunc
 	readerSignal  chan struct{}  // has an element when fewer bytes wait for the broker or the network
 	incomingBytes atomic.Int64   // bytes kept of the client's messages
@@ -68,7 +68,7 @@ type conn struct {
 	links              int
 	transactions       map[string]*transaction // open transactions, by the client's ids
 	pendingDeclares    int                     // declares in progress
-	readerWait         func()                  // what the reader waits for after it has released mu
+	readerWait         func()                  // makes the reader wait, after it has released mu; nil if it need not wait
 	replyLinkCount     uint64                  // number of links for replies attached so far
 	pendingAttaches    int                     // attaches that the broker has not answered
 	sendQueue          []outgoingLink          // links that the writer looks at next, in order
@@ -77,27 +77,27 @@ type conn struct {
 	reservedReplyBytes int64                   // bytes of replies that are being made
 	replySpace         chan struct{}           // closed when queuedReplyBytes or reservedReplyBytes decreases; nil if no goroutine waits for that
 	pendingSettlements []settlement            // the client's settlements since the reader last released mu
-	outFrames          []byte                  // frames to write before any transfer that is not made yet
+	outFrames          []byte                  // frames to write before any transfer that is not encoded yet
 	readerWork         []func()                // functions that the reader calls after it has released mu
 	writerWork         []func()                // functions that the writer calls after it has released mu
 	closeError         *wire.Error             // of the close to send
-	state              closingState            // how far closing has come
+	state              closingState            // progress of closing
 	authorization      authorization
 	linkUsage          linkUsage
 	entityLinks        int       // open links, except those to $cbs and to the coordinator
-	creditedLinks      int       // links of linked that have credit
+	creditedLinks      int       // links of entityLinks that have credit
 	readDeadlineSetAt  time.Time // when the read deadline was last set; owned by the reader
 
 	dispositions uint64 // number of dispositions received
 }
 
-// closingState is how far the closing of a connection has come.
+// closingState is the progress of closing a connection.
 type closingState uint8
 
 const (
 	running    closingState = iota
 	closing                 // the server's close is to be written, or has been
-	bothClosed              // the client's close has come
+	bothClosed              // the client's close has arrived
 )
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -151,8 +151,8 @@ func (c *conn) closeWithError(why *wire.Error) {
 	c.mail.wakeWriter()
 }
 
-// close makes the writer write a close after all that is pending, and end. why is nil
-// without an error. Called with mu held.
+// close makes the writer write a close after all pending frames, and end. why is nil if there is no
+// error. Called with mu held.
 func (c *conn) close(why *wire.Error) {
 	if c.state == running {
 		c.state, c.closeError = closing, why
@@ -202,7 +202,8 @@ func (c *conn) readFrames() (over bool, err error) {
 	}
 }
 
-// nextFrame waits for the client's next frame, after a while with less memory.
+// nextFrame waits for the client's next frame. If none arrives for a while, it shrinks a large
+// buffer and continues to wait.
 func (c *conn) nextFrame() (wire.Frame, error) {
 	if now := time.Now(); now.Sub(c.readDeadlineSetAt) > c.s.idle/8 {
 		c.readDeadlineSetAt = now
@@ -242,8 +243,8 @@ func (c *conn) queueReaderWork(do func()) { c.readerWork = append(c.readerWork, 
 // it has written the frames that are ready. It does not wake the writer.
 func (c *conn) queueWriterWork(do func()) { c.writerWork = append(c.writerWork, do) }
 
-// maxUnreadOutput is how many bytes may wait for a client that does not read before the server
-// stops reading from it.
+// maxUnreadOutput is the number of unwritten bytes above which the server stops reading from a
+// client that does not read.
 const maxUnreadOutput = 256 << 10
 
 func (c *conn) outputBacklogged() bool {
@@ -260,7 +261,8 @@ func (c *conn) wakeReader() {
 	}
 }
 
-// maxReaderWork is how many operations are queued before they are submitted to the broker.
+// maxReaderWork is the maximum number of operations that the reader queues before it submits them
+// to the broker.
 const maxReaderWork = 64
 
 // readError returns the error for the client after a failure to read, or nil if the client

@@ -73,8 +73,8 @@ func (sp *Namespace) Disconnect(id string) (connections.Connection, bool) {
 	return info, true
 }
 
-// describe describes a connection, with the first of its links: those at entity first, if
-// that is not empty. at reports whether any link is at entity.
+// describe describes a connection with at most the given number of its links, those at entity
+// first. at reports whether any link is at entity, or entity is empty.
 func (c *conn) describe(entity engine.Path, links int) (_ connections.Connection, at bool) {
 	out := connections.Connection{
 		ID: c.id, Client: c.clientName(), Library: c.library, Container: c.container, Remote: c.nc.RemoteAddr().String(),
@@ -165,8 +165,8 @@ func (a attachedLink) describe() (_ connections.Link, ok bool) {
 	}
 }
 
-// clients are the connected clients and those that disconnected lately. The zero value is
-// empty. They are guarded by the server's mutex.
+// clients are the connected clients and those that disconnected recently. The zero value is empty.
+// They are guarded by the server's mutex.
 //
 // INVARIANT: byID and byName have the same connections.
 type clients struct {
@@ -175,21 +175,22 @@ type clients struct {
 	disconnected []disconnectedClient // disconnected clients, the latest last
 }
 
-// A disconnectedClient is a client that has disconnected.
+// A disconnectedClient describes a client that has disconnected.
 type disconnectedClient struct {
 	name string
 	was  connections.Client
 }
 
-// maxDisconnected is how many disconnected clients are remembered. Their locks may outlive them.
+// maxDisconnected is the maximum number of disconnected clients to remember. Their locks may
+// outlive their connections.
 const maxDisconnected = 256
 
 func (l *clients) len() int { return len(l.byID) }
 
-// all returns the connected clients, in no order.
+// all returns the connected clients in no particular order.
 func (l *clients) all() []*conn { return slices.Collect(maps.Values(l.byID)) }
 
-// add adds c, which has been introduced.
+// add adds c, whose connectionInfo is set.
 func (l *clients) add(c *conn) {
 	if l.byID == nil {
 		l.byID, l.byName = map[string]*conn{}, map[string][]*conn{}
@@ -244,7 +245,7 @@ func (sp *Namespace) Client(name string) (connections.Client, bool) {
 // connectionInfo is the description of a connection for the dashboard. It is guarded by the
 // connection's mutex, except for fields that are set before it runs.
 type connectionInfo struct {
-	number    uint64 // number of the connection, in order of arrival
+	number    uint64 // numbers the namespace's connections in the order in which they were opened
 	id        string
 	since     time.Time
 	container string
@@ -264,7 +265,7 @@ const (
 	maxLibraryText = 160 // bytes of the description of its library that are kept
 )
 
-// initInfo fills in the record of a connection that has been opened.
+// initInfo sets the connectionInfo of a connection that has been opened.
 func (c *conn) initInfo(number, epoch uint64) {
 	c.connectionInfo = connectionInfo{
 		number: number, id: fmt.Sprintf("%d-%d", epoch, number), since: time.Now(), lastReceived: time.Now(),
@@ -294,7 +295,7 @@ func (c *conn) transport() (secure, websocket bool) {
 	return secure, websocket
 }
 
-// clientName returns the name of the connection's client for people.
+// clientName returns the name of the connection's client in locks, events and the dashboard.
 func (c *conn) clientName() string {
 	return connections.Prefix + cmp.Or(c.container, c.nc.RemoteAddr().String())
 }

@@ -23,8 +23,8 @@ type coordinator struct {
 	partial partialDelivery
 }
 
-// transactionCapabilities are those of transactions: they belong to a connection, and any of its
-// sessions can take part in any of them.
+// transactionCapabilities are the capabilities of a coordinator: transactions belong to a
+// connection, and each of its sessions can take part in any of them.
 var transactionCapabilities = []string{
 	"amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn",
 }

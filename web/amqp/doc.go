@@ -13,16 +13,15 @@
 //
 // Work that cannot be done at once is postponed in one of two ways. Work after unlocking
 // (conn.queueReaderWork, conn.queueWriterWork) is queued under the mutex, and the reader or the
-// writer calls it after it has released the mutex: the reader's in the order of the frames
-// that caused it, the writer's after the frames that are ready. What takes longer than a call
-// runs in the background, in a workQueue where order matters. Mail (conn.mail) is what the
-// broker or another goroutine has for the connection: the writer handles it with the mutex
-// held.
+// writer calls it after it has released the mutex: the reader's in the order of the frames that
+// caused it, the writer's after the frames that are ready. Work that takes longer runs in the
+// background, in a workQueue where order matters. Mail (conn.mail) passes events from the broker
+// and from other goroutines to the connection: the writer handles it with the mutex held.
 //
-// INVARIANT: a client's detach, end or close is answered when the broker has ended its
-// links, so that their sessions and messages are free for the next client. After that
-// answer, no frame is sent on that link, channel or connection. Deliveries that were not
-// written completely go back without counting.
+// INVARIANT: a client's detach, end or close is answered when the broker has ended its links, so
+// that their sessions and messages are free for the next client. After that answer, no frame is
+// sent on that link, channel or connection. Deliveries that were not written completely are
+// returned to the broker without being counted.
 //
 // The memory of a connection is bounded: by the sizes of frames, which are checked before
 // anything is allocated; by Limits on sessions, links and unsettled deliveries; by the

@@ -10,7 +10,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// findNamespace returns the namespace that the client of a connection wants.
+// findNamespace returns the namespace that the client asks for.
 func (c *conn) findNamespace() *Namespace {
 	switch {
 	case c.forwarded != nil:
@@ -28,8 +28,8 @@ func (c *conn) findNamespace() *Namespace {
 }
 
 // forwardToOwner forwards the connection, whose open is f, to the owner of the namespace, and
-// reports whether it could: then the owner answers the open. A connection that another
-// server has forwarded stays here.
+// reports whether it did. If so, the owner answers the open. A connection that another server has
+// forwarded is not forwarded again.
 func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	if c.forwarded != nil {
 		return false

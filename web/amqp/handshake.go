@@ -35,7 +35,7 @@ func (s *Server) serve(nc net.Conn, by *cluster.ClientInfo, namespace string) {
 		limited = s.connections.Adopt(nc)
 		defer func() { _ = limited.Close() }() //nolint:errcheck // frees the place; nc is closed already
 	}
-	limited.RestartHandshake() // on a WebSocket, the IsHTTP request was the first handshake
+	limited.RestartHandshake() // on a WebSocket, the HTTP request was the first handshake
 	if by != nil {
 		limited.SetClient(by.Client)
 	}
@@ -87,9 +87,9 @@ func writeClose(nc net.Conn, why *wire.Error) {
 	writeLast(nc, wire.AppendFrame(nil, 0, &wire.Close{Error: why}))
 }
 
-// writeLast sends the last bytes to a client, and waits a moment for it to close the
-// connection. If the connection were closed while bytes of the client are on their way,
-// the client might never read these.
+// writeLast sends the last bytes to a client, and waits a moment for it to close the connection. If
+// the connection were closed while bytes of the client are on their way, the client might never
+// read b.
 func writeLast(nc net.Conn, b []byte) {
 	_ = nc.SetDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the write returns the error
 	if _, err := nc.Write(b); err != nil {
@@ -98,7 +98,7 @@ func writeLast(nc net.Conn, b []byte) {
 	_, _ = io.CopyN(io.Discard, nc, maxDiscarded) //nolint:errcheck // any error ends the connection
 }
 
-// maxDiscarded is how many bytes are read from a client after the last ones were sent.
+// maxDiscarded is the maximum number of bytes that writeLast reads from the client.
 const maxDiscarded = 64 << 10
 
 // handshake handles everything up to the client's open: protocol headers and SASL, which
@@ -134,12 +134,12 @@ func (c *conn) handshake() error {
 	}
 }
 
-// httpResponse is the response to an IsHTTP client. It contains no names of this machine,
-// because any client may get it.
+// httpResponse is the response to an HTTP client. It contains no names of this machine, because any
+// client may get it.
 const httpResponse = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: 71\r\n\r\n" +
 	"This port speaks AMQP. For HTTP, use the ports of --http and --admin.\r\n"
 
-// answerUnsupported answers an unsupported protocol with the header of AMQP, or an IsHTTP request
+// answerUnsupported answers an unsupported protocol with the header of AMQP, or an HTTP request
 // with httpResponse.
 func (c *conn) answerUnsupported(err error) error {
 	if stranger, ok := errors.AsType[*wire.NotAMQPError](err); ok && stranger.IsHTTP() {
@@ -190,7 +190,7 @@ func (c *conn) authenticate() error {
 // open with the names of a product, a platform and an application.
 const maxOpenSize = 4096
 
-// handleOpen handles the client's open.
+// handleOpen reads the client's open, and either answers it or prepares to forward the connection.
 func (c *conn) handleOpen() error {
 	f, err := c.r.Frame()
 	for err == nil && f.IsHeartbeat() {
@@ -258,7 +258,7 @@ func (c *conn) closeUnopened(err error) {
 	writeLast(c.nc, c.appendFitting(b, 0, &wire.Close{Error: why.AMQP()}))
 }
 
-// serverContainerID is the server's container id.
+// serverContainerID is the container id in the server's open.
 const serverContainerID = "mayfly_G0"
 
 // maxFrameOut is the maximum size of the server's frames in bytes, even if a client

@@ -10,7 +10,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// limits bound the resources of clients. They are those of the namespace.
+// limits bound the resources that the clients of a namespace may use.
 type limits struct {
 	connections     int    // of the namespace
 	sessions        int    // of a connection
@@ -40,7 +40,7 @@ func limitsOf(l engine.Limits) limits {
 	}
 }
 
-// byteLimit is a bounded number of bytes. It is safe for concurrent use.
+// byteLimit counts bytes up to a maximum. It is safe for concurrent use.
 type byteLimit struct {
 	maxBytes atomic.Int64
 	taken    atomic.Int64
@@ -54,8 +54,8 @@ func (m *byteLimit) take(n int64) bool {
 	return false
 }
 
-// incomingMemory is the memory of incomplete messages and of those that wait for the broker. It
-// is safe for concurrent use.
+// incomingMemory counts the memory of incomplete messages and of messages that wait for the broker.
+// It is safe for concurrent use.
 type incomingMemory struct {
 	byteLimit
 
@@ -63,8 +63,8 @@ type incomingMemory struct {
 	byAddress map[string]int64 // taken, by client address; guarded by mu
 }
 
-// takeForClient takes n bytes for a connection that already has own, if there is room. As in
-// origin.BodyBudget, several connections of an address get more than a quarter of the memory
+// takeForClient takes n bytes for a connection that has already taken own bytes, if there is room.
+// As in origin.BodyBudget, several connections of an address get more than a quarter of the memory
 // only if half of it stays free for others. There is no such bound for an empty address.
 func (m *incomingMemory) takeForClient(address string, own, n int64) bool {
 	m.mu.Lock()
@@ -127,7 +127,7 @@ func (c *conn) giveAllIncomingBytes() { c.s.incomingMemory.give(c.network, c.inc
 // room. After that the oldest replies of a link are dropped.
 const (
 	maxReplies          = 1_000    // of a link
-	maxReplyBytes       = 16 << 20 // of a connection, waiting and being made, for further requests to be served
+	maxReplyBytes       = 16 << 20 // of a connection, waiting or being made; further requests are refused or wait
 	maxQueuedReplyBytes = 32 << 20 // of a connection, unless it has only one reply
 )
 
@@ -142,11 +142,11 @@ func (c *conn) checkReplyBacklog() error {
 	return engine.Refuse(engine.ErrBusy, "Too many answers are waiting for the client, which has given no credit for them.")
 }
 
-// reserveReplyBytes reserves n bytes for the reply to m, before it is made: the links of a
-// connection are served concurrently, and all of them may ask for much. It waits until
-// there is room, that is, for replies being made to be queued and for the client to read
-// others, which it may never do. Call it at most once for a request, because a request
-// that waits must hold nothing that others wait for.
+// reserveReplyBytes reserves n bytes for the reply to m before the reply is made, because the links
+// of a connection are served concurrently, and all of them may ask for large replies. It waits
+// until there is room, that is, for replies being made to be queued and for the client to read
+// others, which it may never do. Call it at most once for a request, because a request that waits
+// must hold nothing that others wait for.
 func (c *conn) reserveReplyBytes(ctx context.Context, m *request, n int64) error {
 	for {
 		c.mu.Lock()
@@ -169,8 +169,8 @@ func (c *conn) reserveReplyBytes(ctx context.Context, m *request, n int64) error
 	}
 }
 
-// releaseReplyBytes releases what reserveReplyBytes reserved: the reply is queued or has failed. Called
-// with mu held.
+// releaseReplyBytes releases the bytes that reserveReplyBytes reserved, after the reply has been
+// queued or has failed. Called with mu held.
 func (c *conn) releaseReplyBytes(m *request) {
 	c.reservedReplyBytes -= m.reservedReplyBytes
 	m.reservedReplyBytes = 0

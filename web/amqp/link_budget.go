@@ -16,12 +16,12 @@ import (
 const (
 	linkCost       = 2 << 10 // with its name, cut to maxNameLength
 	sessionCost    = 1 << 10
-	selectorBase   = 1 << 10 // of a selector, and selectorFactor for each byte of its text; a text of punctuation alone takes 67
+	selectorBase   = 1 << 10 // of a selector, and selectorFactor for each byte of its text; punctuation alone takes 67 a byte
 	selectorFactor = 80
 	deliveryCost   = 192 // of an unsettled delivery; bodies that wait to be written count in addition
 
-	// Where tokens are enforced, connections without a valid token may together take one
-	// part in withoutTokenShare of the budget, and each may take withoutTokenBytes bytes.
+	// Where tokens are enforced, connections without a valid token may together take the budget
+	// divided by withoutTokenShare, and each of them withoutTokenBytes bytes.
 	withoutTokenShare = 8
 	withoutTokenBytes = 1 << 20
 )
@@ -69,8 +69,8 @@ type linkUsage struct {
 	retry    *time.Timer // runs retryStarving; nil if it is not set
 }
 
-// affordableCredit returns how much of n credit o may give the broker now. A receiver without any
-// deliveries may always have one, so that each receiver makes progress.
+// affordableCredit returns how much of the credit n the sender may give the broker now. A receiver
+// without any deliveries may always have one, so that each receiver makes progress.
 func (o *sender) affordableCredit(n int) int {
 	n = int(min(int64(n), max(0, o.s.c.linkBudgetLeft()/deliveryCost)))
 	if n == 0 && o.brokerCredit+len(o.queue)+o.unsettledCount == 0 {
@@ -138,8 +138,8 @@ func (c *conn) retryLongestStarving() {
 	c.linkUsage.starving = nil
 }
 
-// A linkUse is what a link contributes to the stage of its connection in the budget of
-// connections. It is guarded by the connection's mutex.
+// A linkUse states whether a link is in use. setLinkUse adds up the links of a connection for the
+// budget of connections. It is guarded by the connection's mutex.
 type linkUse struct {
 	attached  bool // the link is attached to an entity
 	hasCredit bool // the link had credit after its last flow
@@ -147,7 +147,7 @@ type linkUse struct {
 
 func (w *linkUse) weigh() *linkUse { return w }
 
-// setLinkUse changes the weight of a link, and reports the connection's use to the budget
+// setLinkUse changes the use of a link, and reports the use of the whole connection to the budget
 // if it changes. Called with mu held.
 func (c *conn) setLinkUse(was *linkUse, is linkUse) {
 	count := func(n *int, was, is bool) {

@@ -6,12 +6,11 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A stolenLink is the rest of a receiver whose client has attached it again while it was
-// attached (AMQP 1.0, part 2, 2.6.1). The step that attaches the new receiver also
-// releases the old one's session, so that no other client can get it in between, and the
-// new one gets it if it asks for it. Messages that the client had not settled are
-// delivered again without counting (SES-7). A receiver that the broker has not attached
-// yet is ended first, in a step of its own.
+// A stolenLink is what remains of a receiver that its client has attached again while it was
+// attached (AMQP 1.0, part 2, 2.6.1). The step that attaches the new receiver also releases the old
+// one's session, so that no other client can get it in between, and the new one gets it if it asks
+// for it. Messages that the client had not settled are delivered again without counting (SES-7). A
+// receiver that the broker has not attached yet is ended first, in a step of its own.
 //
 // This works only within one connection. Container ids are not authenticated, and the
 // locks of a lost connection stay until they expire (DEC-5).
@@ -25,9 +24,9 @@ func stolenError() *wire.Error {
 	return &wire.Error{Condition: wire.CondStolen, Description: "The link was attached again."}
 }
 
-// stealLink ends the receiver that a client attaches again, for the client: one of the
-// same name in the session, or one of the same name in another session of the connection
-// that holds the same session.
+// stealLink ends the receiver that the client attaches again: the one of the same name in s, or
+// else one of the same name in another AMQP session of the connection that holds the message
+// session of want.
 func (c *conn) stealLink(s *session, a *wire.Attach, path engine.Path, want engine.SessionRequest) stolenLink {
 	o := s.senderNamed(a.Name)
 	for _, other := range c.sessions {
@@ -67,7 +66,7 @@ func (s *session) senderNamed(name string) *sender {
 	return o
 }
 
-// holdsSession reports whether o holds the session that is asked for by name.
+// holdsSession reports whether o holds the session that want asks for by name.
 func (o *sender) holdsSession(path engine.Path, want engine.SessionRequest) bool {
 	return o.brokerLink != nil && o.acceptedSession.LockedUntil != 0 && o.path.Fold() == path.Fold() &&
 		want == engine.SessionRequest{Want: engine.NamedSession, ID: o.acceptedSession.ID}
@@ -85,9 +84,9 @@ func (t stolenLink) waitForEnd(c *conn) {
 	}
 }
 
-// finish gives back the old receiver's deliveries after the new one's attach, which ended
-// with err, and detaches the old one if the new one's attach did not. Called without the
-// mutex.
+// finish returns the old receiver's deliveries to the broker after the new receiver's attach, which
+// ended with err. If that attach failed, it did not detach the old receiver, so finish does. Called
+// without the mutex.
 func (t stolenLink) finish(c *conn, err error) {
 	switch {
 	case t.brokerLink != nil && err != nil:

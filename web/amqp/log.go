@@ -98,7 +98,7 @@ func (s *Server) logUnopened(nc net.Conn, err error) {
 	s.log.Log(s.ctx, level, "an AMQP connection ended before it was open", "client", at, "err", err.Error())
 }
 
-// tlsFailure returns why TLS failed on a connection, or "" if it did not.
+// tlsFailure returns the reason why TLS failed on a connection, or "" if it did not fail.
 func (s *Server) tlsFailure(nc net.Conn, err error) string {
 	secure, ok := nc.(*tls.Conn)
 	if !ok || s.tlsFault == nil {

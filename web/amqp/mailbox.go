@@ -9,7 +9,7 @@ import (
 // A mailbox passes events of the broker to a connection. Putting an event in never waits
 // for the connection.
 type mailbox struct {
-	signal chan struct{} // has an element when the writer should look
+	signal chan struct{} // has an element when the writer should check the mailbox
 
 	mu    sync.Mutex
 	items []mailItem
@@ -18,10 +18,10 @@ type mailbox struct {
 type mailKind uint8
 
 const (
-	mailDelivered       mailKind = iota // delivery is for out
-	mailSessionAccepted                 // out has got its session
-	mailLinkEnded                       // out has ended because of err
-	mailCall                            // call do with the connection's mutex held
+	mailDelivered       mailKind = iota // sender gets delivery
+	mailSessionAccepted                 // sender has got its session, which accepted describes
+	mailLinkEnded                       // sender has ended because of err
+	mailCall                            // call is to be called with the connection's mutex held
 )
 
 // mailItem is one event.
@@ -47,7 +47,7 @@ func (b *mailbox) put(m mailItem) {
 // call makes the writer call f with the connection's mutex held, after earlier mail.
 func (b *mailbox) call(f func()) { b.put(mailItem{kind: mailCall, call: f}) }
 
-// wakeWriter wakes the writer.
+// wakeWriter makes the writer look for mail and for frames to write.
 func (b *mailbox) wakeWriter() {
 	select {
 	case b.signal <- struct{}{}:

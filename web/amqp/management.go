@@ -32,11 +32,11 @@ type call struct {
 	client       string
 	c            *conn
 	arguments    arguments
-	raw          []byte        // in as it was sent
+	raw          []byte        // the arguments as they were sent
 	timeout      time.Duration // how long the client waits for the reply
 	linkName     string        // name of the link that the request is for; may be empty
-	maxReplySize int64         // maximum size of the reply in bytes; zero without a link for it
-	tx           *transaction  // that the request belongs to, or nil
+	maxReplySize int64         // maximum size of the reply in bytes; zero if no link is attached for it
+	tx           *transaction  // the transaction that the request belongs to, or nil
 	request      *request
 }
 
@@ -268,8 +268,8 @@ func updateDisposition(ctx context.Context, c *call) (callResult, error) {
 	return callResult{}, c.settle(ctx, all)
 }
 
-// rightTo returns the right that an operation of $management needs. As receiving from a
-// subscription, managing its rules needs only the right to listen.
+// rightTo returns the right that an operation of $management needs. Managing the rules of a
+// subscription needs only the right to listen, as receiving from it does.
 func rightTo(operation string) engine.Rights {
 	switch operation {
 	case "com.microsoft:schedule-message", "com.microsoft:cancel-scheduled-message":

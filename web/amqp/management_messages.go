@@ -14,7 +14,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// maxPeekedBytes bounds the bytes of a reply with messages. The first message is included
+// maxPeekedBytes bounds the bytes of a reply with peeked messages. The first message is included
 // whatever its size.
 const maxPeekedBytes = 1 << 20
 
@@ -22,8 +22,8 @@ const maxPeekedBytes = 1 << 20
 // messages, which is in memory as a whole.
 const maxFetchedBytes = 16 << 20
 
-// fetchedCost is how many bytes a fetched message takes in a reply beyond those that a
-// peeked one has: its lock's token and end, and the map that contains it.
+// fetchedCost is the number of bytes that a fetched message takes in a reply in addition to its
+// encoding as a peeked message: the token and end of its lock, and the map that contains it.
 const fetchedCost = 256
 
 // peek returns messages without locking them (§9).
@@ -212,12 +212,12 @@ func receiveDeferred(ctx context.Context, c *call) (callResult, error) {
 	return answer, nil
 }
 
-// maxLookups is how many messages are looked up in one turn of the namespace's loop.
+// maxLookups is the maximum number of messages to look up in one turn of the namespace's loop.
 const maxLookups = 100
 
-// checkReplySize returns how many bytes a reply with these messages has at most, and an error as
-// soon as that is too much for one reply. It skips messages that do not exist and counts
-// repeated ones once: the fetch itself reports both.
+// checkReplySize returns the maximum size in bytes of a reply with these messages, or an error if
+// that is too large for one reply. It skips messages that do not exist and counts repeated ones
+// once, because the fetch itself reports both.
 func (c *call) checkReplySize(ctx context.Context, seqs []engine.Seq) (size int64, err error) {
 	n, bodies := 0, int64(0)
 	var e codec.Envelope

@@ -12,7 +12,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Descriptors of the parts of rules on the wire (§4.2). The service uses two lengths.
+// Descriptors of the parts of rules on the wire (§4.2). The service's numbers have these two
+// lengths.
 const (
 	ruleDescriptionCode = 0x13700000004
 	emptyActionCode     = 0x13700000005

@@ -9,9 +9,9 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// sessionHolder returns the broker's link of the connection that holds the session named in a
-// call. If the client names one of its links, it is that link: another one may hold the
-// session that it has lost.
+// sessionHolder returns the broker's link, of this connection, that holds the session named in the
+// call. If the call also names a link, only that link counts, because another one may hold a
+// session that the named link has lost.
 func (c *call) sessionHolder() (*broker.Link, error) {
 	_, l, err := c.sessionHolderAndSender()
 	return l, err
@@ -32,9 +32,9 @@ func (c *call) sessionHolderAndSender() (*sender, *broker.Link, error) {
 	return nil, nil, engine.Refuse(engine.ErrSessionLockLost, "%s", engine.SessionLockLostText)
 }
 
-// sessionLink returns the link whose session a client settles in over $management. The
-// request names it by session-id, or as the associated link alone, as Go's SDK does. Zero
-// means that there is none, or that it has lost its session.
+// sessionLink returns the link that holds the session in which the call settles deliveries. The
+// request names the session by session-id or, as Go's SDK does, only by the associated link. Zero
+// means that it names no session, or that the link has lost it.
 func (c *call) sessionLink() (engine.LinkID, error) {
 	id, named, err := c.arguments.text("session-id")
 	if err != nil || !named && c.linkName == "" {
@@ -90,7 +90,7 @@ func setSessionState(ctx context.Context, c *call) (callResult, error) {
 		return callResult{}, invalidArgument("session-state", "binary or null")
 	}
 	var state *string
-	if b, _ := v.Bytes(); len(b) > 0 { // an empty state is none
+	if b, _ := v.Bytes(); len(b) > 0 { // an empty state means no state
 		s := string(b)
 		state = &s
 	}

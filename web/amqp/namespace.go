@@ -19,9 +19,9 @@ import (
 
 var _ connections.Source = (*Namespace)(nil)
 
-// A Namespace is one namespace of a server: its broker, which may change, and its clients.
-// Each connection belongs to the broker at the time when it came, and ends when that
-// broker is no longer served.
+// A Namespace is one namespace of a server: its broker, which may change, and its clients. Each
+// connection uses the broker that the namespace had when it was opened, and ends when that broker
+// is no longer served.
 type Namespace struct {
 	s *Server
 
@@ -29,7 +29,7 @@ type Namespace struct {
 	b                *broker.Broker // nil while the namespace stands by
 	clients          clients
 	limitGroup       *connlimit.Group   // its connections in the process's budget; immutable
-	limits           limits             // of b's namespace; a connection keeps those at the time when it came
+	limits           limits             // of b; a connection keeps those that it was opened with
 	standbyReason    string             // why the namespace stands by
 	forwarder        *cluster.Forwarder // to the owner, while the namespace stands by; nil if nothing is forwarded
 	forwardedCount   int                // number of connections being forwarded
@@ -41,9 +41,9 @@ func newNamespace(s *Server) *Namespace {
 	return &Namespace{s: s, limitGroup: s.connections.NewGroup(), limits: limitsOf(engine.Limits{}), standbyReason: "The server is starting."}
 }
 
-// Add adds a namespace with this name, in lower case. It stands by at first. A connection
-// is for the namespace of its port, see [Server.Serve], or else for the one named by the
-// host in the client's open, or else by the server name in TLS: see [namespaces.HostLabel].
+// Add adds a namespace with this name, in lower case. It stands by at first. A connection is for
+// the namespace of its port, see [Server.Serve], or else for the one named by the host in the
+// client's open, or else for the one named by the server name in TLS: see [namespaces.HostLabel].
 func (s *Server) Add(name string) *Namespace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Server) Add(name string) *Namespace {
 	return sp
 }
 
-// AddOwnName makes name one of the server's own namespace, whichever server owns that.
+// AddOwnName makes name a name of the server's own namespace, whichever server owns that namespace.
 func (s *Server) AddOwnName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +67,8 @@ func (s *Server) registerNamespace(name string, sp *Namespace) {
 	s.namespaces[name] = sp
 }
 
-// Find returns a namespace by its name in lower case, or nil. It finds the server's own
-// once Open or AddOwnName has been called.
+// Find returns a namespace by its name in lower case, or nil. It finds the server's own namespace
+// only after Open or AddOwnName has been called.
 func (s *Server) Find(name string) *Namespace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +94,8 @@ func (s *Server) NamespacesComplete() {
 }
 
 // namespaceByHost returns the namespace named by the first of hosts that names one, or else the
-// server's own. If there is no such namespace, a host that can only be a namespace's is
-// refused, and Options.Unnamed decides about others.
+// server's own. If there is no such namespace, a host that can only name a namespace is refused,
+// and Options.Unnamed decides about others.
 func (s *Server) namespaceByHost(hosts ...string) *Namespace {
 	switch sp := s.lookUpHosts(hosts...); {
 	case sp != nil:

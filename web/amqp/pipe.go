@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	pipeHighWater = 256 << 10 // bytes in a pipe from which its writer waits
+	pipeHighWater = 256 << 10 // number of bytes in a pipe above which its writer waits
 	pipeMaxBytes  = pipeHighWater + streamThreshold
 )
 
@@ -18,12 +18,12 @@ type pipe struct {
 	roomSignal chan struct{} // has an element when a full pipe has room again
 
 	mu           sync.Mutex
-	ready        sync.Cond // signals data, or the end
+	ready        sync.Cond // signalled when there is data or the data ends
 	buf          []byte    // a ring
 	from         int       // index of the first byte in buf
 	n            int       // bytes in buf
-	err          error     // after the bytes in buf; io.EOF for complete data
-	readerClosed bool      // the reader has left
+	err          error     // returned after the bytes in buf; io.EOF for complete data
+	readerClosed bool      // closeReader has been called
 	written      bool
 }
 
@@ -33,7 +33,7 @@ func newPipe() *pipe {
 	return p
 }
 
-// Write takes all of b. It drops the bytes if the reader has left.
+// Write accepts all of b. It drops b after closeReader or closeWriter.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *pipe) closeWriter(err error) {
 	p.signalRoom()
 }
 
-// closeReader makes the pipe drop all bytes: its reader has left.
+// closeReader makes the pipe drop all bytes, because nothing reads from it any more.
 func (p *pipe) closeReader() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,9 +35,9 @@ func (r *requestLink) checkToken(m *request) func() {
 	}
 }
 
-// evaluateToken returns the path of a token and the rights that it gives there, which are zero if
-// it is not valid. It returns an error for a missing entity even if tokens are not
-// enforced, because some clients learn of it in no other way (sdk-demands 1).
+// evaluateToken returns the path of a token and the rights that it grants there, which are zero if
+// it is not valid. It returns an error for a missing entity even if tokens are not enforced,
+// because some clients learn of it in no other way (sdk-demands 1).
 func (c *conn) evaluateToken(ctx context.Context, m *request) (path string, claim sas.Credential, rights engine.Rights, err error) {
 	operation, _ := m.applicationProperties.Lookup("operation")
 	if name, _ := operation.Str(); name != "put-token" {

@@ -20,8 +20,8 @@ const (
 	maxEnvelope = 128 << 10
 )
 
-// A receiver is a link on which a client sends to an entity. An incomplete delivery is
-// kept, unless it is large: then its data goes to the store as it arrives. See sending.
+// A receiver is a link on which a client sends to an entity. An incomplete delivery is kept in
+// memory, unless it is large: then its data goes to the store as it arrives. See incomingDelivery.
 type receiver struct {
 	messageCount
 	linkUse
@@ -30,15 +30,15 @@ type receiver struct {
 	path           engine.Path // the link's entity
 	destination    engine.Path // destination of messages that go through path to another entity; may be empty
 	maxMessageSize uint64      // maximum size of a message in bytes
-	initialCredit  uint32      // initial credit
+	initialCredit  uint32      // credit while no message is unanswered
 	ended          bool
 
-	deliveryCount uint32 // delivery-count: of deliveries that have arrived, and the client's initial value
+	deliveryCount uint32 // the client's initial value plus the number of deliveries that have arrived
 	credit        uint32 // messages that the client may still send
 	unansweredDeliveries
 
 	partial          partialDelivery   // the incomplete delivery
-	streaming        *incomingDelivery // its sending, if it is streamed; otherwise nil
+	streaming        *incomingDelivery // the incomplete delivery, if it is streamed; otherwise nil
 	submitQueue      workQueue         // messages to be submitted in order
 	submitQueueBytes int64             // bytes of queued complete messages
 }
@@ -65,7 +65,7 @@ func (s *session) attachReceiver(a *wire.Attach, path engine.Path, size int) {
 		}
 		return func() {
 			switch {
-			case in.ended: // the link has gone meanwhile
+			case in.ended: // the link has ended meanwhile
 			case err != nil:
 				in.ended = true
 				s.removeLink(a.Handle)
@@ -81,8 +81,8 @@ func (s *session) attachReceiver(a *wire.Attach, path engine.Path, size int) {
 	})
 }
 
-// checkRights returns until when the client may send to each entity, zero meaning forever, or
-// why it may not.
+// checkRights returns the times until which the client may send to path and to destination, or an
+// error if it may not. The zero time means forever.
 func (in *receiver) checkRights() (until, beyond time.Time, err error) {
 	c := in.s.c
 	if until, err = c.checkRight(c.ctx, in.path, engine.SendRight); err == nil && in.destination != "" {
@@ -91,8 +91,8 @@ func (in *receiver) checkRights() (until, beyond time.Time, err error) {
 	return until, beyond, err
 }
 
-// lookUpMaxSize returns the maximum size of messages. A destination behind an entity may
-// refuse messages at the moment: that is checked for each message (FWD-14).
+// lookUpMaxSize returns the maximum size of messages. A disabled destination is no error here,
+// because that is checked for each message (FWD-14).
 func (in *receiver) lookUpMaxSize() (most int64, err error) {
 	c := in.s.c
 	err = c.b.Read(c.ctx, func(r broker.Reader) error {
@@ -191,8 +191,8 @@ func (in *receiver) handleTransfer(t *wire.Transfer) error {
 	return nil
 }
 
-// refuseDelivery drops the rest of the delivery as it arrives, and refuses the delivery when all
-// has arrived: some clients do not read an answer earlier.
+// refuseDelivery drops the rest of the delivery as it arrives, and refuses the delivery when all of
+// it has arrived, because some clients do not read an earlier answer.
 func (in *receiver) refuseDelivery(why *wire.Error) {
 	in.partial.refuse(in.s.c, why)
 	if in.streaming != nil {
@@ -210,7 +210,7 @@ func (in *receiver) abortDelivery() {
 	in.countAnswer()
 }
 
-// completeDelivery sends the delivery whose last piece this is.
+// completeDelivery sends the delivery to the broker. last is its last piece.
 func (in *receiver) completeDelivery(last []byte) {
 	d, c := &in.partial, in.s.c
 	defer d.finish(c)

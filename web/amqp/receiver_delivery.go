@@ -27,15 +27,15 @@ var errDeliveryBrokenOff = errors.New("the rest of the message will not arrive")
 
 // An incomingDelivery is one delivery from the client on its way to the broker.
 //
-// The connection's reader submits small ones as they arrive. A larger one goes into its
-// link's line, which a goroutine serves, and so do those that follow it on the link, so
-// that all are sent in order. That goroutine passes the data of a streamed one to the
+// The connection's reader submits small deliveries as they arrive. A larger delivery goes into its
+// link's submitQueue, which a goroutine serves, and so do the deliveries that follow it on the
+// link, so that all are sent in order. That goroutine passes the data of a streamed delivery to the
 // store while the reader still receives it.
 type incomingDelivery struct {
 	receiver     *receiver
 	id           uint32
 	settled      bool
-	tx           *transaction // that it belongs to, or nil
+	tx           *transaction // the transaction that it belongs to, or nil
 	messages     []broker.Outgoing
 	size         int64 // bytes, if it is not streamed
 	countedBytes int64 // bytes counted for it until it is submitted
@@ -81,7 +81,7 @@ func (in *receiver) beginStream() {
 	m.countedBytes = pipeMaxBytes
 	d.dropBytes(c)
 	in.streaming = m
-	_ = m.enqueue() //nolint:errcheck // it never fails for a streamed one
+	_ = m.enqueue() //nolint:errcheck // it never fails for a streamed delivery
 	m.waitForPipe()
 }
 
@@ -166,7 +166,7 @@ func (m *incomingDelivery) enqueue() error {
 	}
 	in.submitQueueBytes += m.size
 	if in.submitQueue.add(m.submitQueued) {
-		// after the reader has submitted what came before
+		// after the reader has submitted the deliveries before m
 		c.queueReaderWork(func() { c.startQueue(&in.submitQueue) })
 	}
 	if in.submitQueueBytes > maxSubmitQueueBytes {
@@ -184,7 +184,7 @@ func (m *incomingDelivery) enqueue() error {
 // submitQueued submits m when it is first in the queue.
 func (m *incomingDelivery) submitQueued() {
 	in, c := m.receiver, m.receiver.s.c
-	m.submit(c.s.ctx) // even if the client has disconnected: m is complete, or breaks off
+	m.submit(c.s.ctx) // even if the client has disconnected: m is complete, or its data ends with an error
 	c.giveIncomingBytes(m.countedBytes)
 	c.mu.Lock()
 	in.submitQueueBytes -= m.size
@@ -192,7 +192,7 @@ func (m *incomingDelivery) submitQueued() {
 	c.wakeReader()
 }
 
-// submit submits m to the broker. When it returns, the next one may be submitted.
+// submit submits m to the broker. When it returns, the link's next delivery may be submitted.
 func (m *incomingDelivery) submit(ctx context.Context) {
 	in, b := m.receiver, m.receiver.s.c.b
 	done := func(_ []engine.Seq, err error) { m.brokerAnswered(err) }
@@ -210,7 +210,7 @@ func (m *incomingDelivery) submit(ctx context.Context) {
 	}
 }
 
-// brokerAnswered handles the broker's answer.
+// brokerAnswered records the outcome of m, which err decides, and answers the client if it can.
 func (m *incomingDelivery) brokerAnswered(err error) {
 	var state wire.State = wire.Accepted{}
 	switch {
@@ -326,7 +326,7 @@ func (d *partialDelivery) refuse(c *conn, why *wire.Error) {
 	d.dropBytes(c)
 }
 
-// dropBytes drops the delivery's bytes.
+// dropBytes drops the delivery's bytes and no longer counts them.
 func (d *partialDelivery) dropBytes(c *conn) {
 	if d.bytes = d.bytes[:0]; cap(d.bytes) > maxReusedBuffer {
 		d.bytes = nil
@@ -352,10 +352,10 @@ func tooLargeError(most uint64) *wire.Error {
 // are answered before the detach of the link. The connection's mutex guards it.
 type unansweredDeliveries struct {
 	unanswered   uint32
-	whenAnswered func() // called when none are waiting; nil until the client detaches the link
+	whenAnswered func() // called when all are answered; nil until the client detaches the link
 }
 
-// afterAnswers calls then when no delivery is waiting.
+// afterAnswers calls then when all deliveries are answered.
 func (p *unansweredDeliveries) afterAnswers(then func()) {
 	if p.unanswered == 0 {
 		then()
@@ -364,7 +364,7 @@ func (p *unansweredDeliveries) afterAnswers(then func()) {
 	p.whenAnswered = then
 }
 
-// countAnswer counts an answer.
+// countAnswer counts an answer, and calls whenAnswered after the last one.
 func (p *unansweredDeliveries) countAnswer() {
 	if p.unanswered > 0 {
 		p.unanswered--

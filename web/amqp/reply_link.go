@@ -22,10 +22,10 @@ type replyLink struct {
 	drain                 bool // the client wants its credit to be used up
 	queue                 []encodedReply
 	splitter              *wire.Splitter
-	current               encodedReply // the reply that split is sending
+	current               encodedReply // the reply that splitter is sending
 }
 
-// An encodedReply is an encoded reply.
+// An encodedReply is a reply that is ready to be sent.
 type encodedReply struct {
 	message []byte
 	undo    func() // called without the mutex if the client does not get the whole reply; may be nil
@@ -91,14 +91,14 @@ func (r *replyLink) end(engine.DetachReason) func() {
 	}
 }
 
-// undoIfLost undoes a reply that the client does not get.
+// undoIfLost undoes the call whose reply the client does not get.
 func (t encodedReply) undoIfLost() {
 	if t.undo != nil {
 		t.undo()
 	}
 }
 
-// enqueueReply queues a reply.
+// enqueueReply queues a reply, and drops the oldest replies if there are too many.
 func (r *replyLink) enqueueReply(t encodedReply) {
 	c := r.s.c
 	if uint64(len(r.queue)) >= uint64(r.credit) || r.s.remoteIncomingWindow == 0 {
@@ -113,7 +113,7 @@ func (r *replyLink) enqueueReply(t encodedReply) {
 	c.queueToSend(r)
 }
 
-// dropFirst drops the first reply.
+// dropFirst drops the first queued reply and undoes its call.
 func (r *replyLink) dropFirst() {
 	t := r.dequeue()
 	r.s.c.subtractQueuedReplyBytes(len(t.message))
@@ -212,11 +212,11 @@ func (s *session) replyLinkFor(node, replyTo string) *replyLink {
 	return best
 }
 
-// A reply is the reply to a request.
+// A reply is the content of the reply to a request.
 type reply struct {
-	correlationID         value.Value      // the request's message-id
-	applicationProperties value.Properties // application properties
-	body                  []byte           // an encoded value; nil for null
+	correlationID         value.Value // the request's message-id
+	applicationProperties value.Properties
+	body                  []byte // an encoded value; nil for null
 }
 
 func (p *reply) encode() []byte {

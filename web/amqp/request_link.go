@@ -48,13 +48,13 @@ type requestLink struct {
 type request struct {
 	id                    value.Value // of the message; the correlation-id of the reply
 	replyTo               string
-	applicationProperties value.Properties // application properties
-	body                  []byte           // the encoded value; nil without one
-	tx                    *transaction     // that the request belongs to, or nil
-	s                     *session         // on which the request came
-	countedBytes          int64            // bytes counted for the request until it is answered
-	reservedReplyBytes    int64            // bytes counted for the reply until it is made
-	settle                func()           // settles the request after its reply is written; nil once it is settled
+	applicationProperties value.Properties
+	body                  []byte       // the encoded value of the body; nil if there is none
+	tx                    *transaction // the transaction that the request belongs to, or nil
+	s                     *session     // the session on which the request arrived
+	countedBytes          int64        // bytes counted for the request until it is answered
+	reservedReplyBytes    int64        // bytes counted for the reply until it is made
+	settle                func()       // settles the request after its reply is written; nil once it is settled
 }
 
 const (
@@ -64,7 +64,8 @@ const (
 	// of the largest size, and some overhead.
 	maxRequestSize = 101 << 20
 
-	// maxTokenSize is the same for a token, which clients send before they are authorized.
+	// maxTokenSize is the maximum size of a request with a token, which clients send before they
+	// are authorized.
 	maxTokenSize = 64 << 10
 
 	// requestCost is the memory of a waiting request besides its bytes.
@@ -190,14 +191,14 @@ func (r *requestLink) repliesBeforeSettling(m *request) bool {
 	return to != nil && to.credit > 0
 }
 
-// enqueue queues a request behind those that wait, or reports false if there are too many.
-// Then it calls serve, and calls the function that serve returns with the connection's
-// mutex held.
+// enqueue queues a request, or reports false if too many are waiting. When it is the request's
+// turn, a goroutine calls serve, and then the writer calls the function that serve returned with
+// the connection's mutex held.
 func (r *requestLink) enqueue(m *request, serve func(*request) func()) bool {
 	c := r.s.c
 	if r.queue.len() >= requestCredit {
 		c.giveIncomingBytes(m.countedBytes)
-		if m.settle != nil { // it is refused at once; the frame in c.out wakes the writer
+		if m.settle != nil { // the request is refused at once; the frame in outFrames wakes the writer
 			m.settle()
 			m.settle = nil
 		}
@@ -231,8 +232,8 @@ func decodeRequest(b []byte) (*request, error) {
 	return &request{id: props.MessageID, replyTo: props.ReplyTo.Or(""), applicationProperties: about, body: bytes.Clone(m.Body.Content())}, nil
 }
 
-// answer sends a reply on the link that the client wants it on, if that exists. undo is
-// called without the mutex if the client does not get the reply. It may be nil.
+// answer sends a reply on the link that replyLinkFor returns, if there is one. undo is called
+// without the mutex if the client does not get the reply. It may be nil.
 func (r *requestLink) answer(m *request, about value.Properties, body []byte, undo func()) {
 	p := reply{correlationID: m.id, applicationProperties: about, body: body}
 	t := encodedReply{p.encode(), undo, m.settle}

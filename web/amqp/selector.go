@@ -135,8 +135,9 @@ func parseSelector(kind selectorKind, of value.Value, l engine.Limits) (*engine.
 	return newSelector("jms "+text, sql, headers), nil
 }
 
-// newSelector returns a selector of the messages for which a filter is true. It does not
-// select a message for which evaluation fails. Its properties begin with the headers.
+// newSelector returns a selector of the messages for which a filter is true. It does not select a
+// message for which evaluation fails. The filter sees the headers before the message's own
+// properties.
 func newSelector(text string, sql *filter.SQL, headers codec.JMSHeaders) *engine.MessageSelector {
 	return &engine.MessageSelector{Text: text, Matches: func(x *engine.Candidate) bool {
 		m := x.Filter()

@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	// maxPrefetch is how many messages a link gets from the broker at most before they are
-	// written, whatever its client's credit.
+	// maxPrefetch is the maximum number of messages that a link gets from the broker before they
+	// are written, whatever its client's credit.
 	maxPrefetch = 256
 
-	// retryInterval is the time after which a request is repeated for which the broker was
-	// too busy.
+	// retryInterval is the time after which a request to a busy broker is repeated.
 	retryInterval = time.Second
 )
 
 // A sender is a link on which a client receives messages of an entity.
 //
-// INVARIANT: at most one request of a sender to the broker is in progress (busy), so
-// that requests of the reader and the writer cannot overtake each other.
+// INVARIANT: at most one request of a sender to the broker is in progress, so that requests of the
+// reader and the writer cannot overtake each other.
 type sender struct {
 	messageCount
 	linkUse
@@ -34,12 +33,12 @@ type sender struct {
 	sessionRequest   engine.SessionRequest
 	filter           value.Properties // the supported ones of the client's filters, except the session filter
 	brokerLink       *broker.Link     // nil until it is attached, and after the engine has ended it
-	endedBrokerLink  *broker.Link     // ended for the client, but not for the broker yet: its session was lost, or the client had gone when it was attached; nil if there is none
+	endedBrokerLink  *broker.Link     // ended for the client but not yet for the broker, after its session was lost or after a late attach; nil if there is none
 	ended            bool
 	detachedByServer bool // the server has detached it
 
 	attachInProgress bool   // the broker has not answered the attach
-	afterAttach      func() // called when it has, and the link has ended for the broker too; may be nil
+	afterAttach      func() // called when the broker has answered and the link has ended for the broker too; may be nil
 
 	deliveryCount     uint32 // number of deliveries begun, by the client's count
 	credit            uint32 // how many more deliveries the client accepts
@@ -61,7 +60,7 @@ type sender struct {
 
 	pendingAttach   *wire.Attach // the client's attach, until it is answered
 	acceptedSession engine.SessionAccepted
-	timer           *time.Timer // until it gives up waiting for a session, or asks again; may be nil
+	timer           *time.Timer // fires when the link gives up waiting for a session, or asks the broker again; may be nil
 }
 
 func (o *sender) sendQueueState() *queueState { return &o.queueState }
@@ -89,8 +88,8 @@ func (o *sender) handleFlow(f *wire.Flow) {
 	o.s.c.queueToSend(o)
 }
 
-// creditLeft returns what is left of a client's credit after the deliveries that it had
-// not seen when it gave it.
+// creditLeft returns the rest of a client's credit. unseen is the number of deliveries that had
+// been sent but that the client had not seen when it gave the credit.
 func creditLeft(credit, unseen uint32) uint32 {
 	if int32(unseen) < 0 { // the client claims to have seen deliveries that were not sent
 		return credit
@@ -98,8 +97,8 @@ func creditLeft(credit, unseen uint32) uint32 {
 	return credit - min(credit, unseen)
 }
 
-// returnExcess gives back messages for which the client has no credit any more, so that others
-// can have them. Deleted and browsed messages wait for credit.
+// returnExcess returns queued messages to the broker for which the client no longer has credit, so
+// that other receivers can get them. Deleted and browsed messages wait for credit.
 func (o *sender) returnExcess() {
 	if o.mode != engine.PeekLock || uint64(len(o.queue)) <= uint64(o.credit) {
 		return

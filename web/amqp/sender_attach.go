@@ -26,8 +26,8 @@ const (
 	defaultSessionTimeout = 65 * time.Second
 )
 
-// attachSender attaches a receiver. If it wants a session, the attach is answered when it
-// has one (§2.8).
+// attachSender attaches a link on which the client receives. If the client asks for a session, the
+// attach is answered when the link has one (§2.8).
 func (s *session) attachSender(a *wire.Attach, path engine.Path, size int) {
 	want, why := parseSessionFilter(a.Source.Filter)
 	if why != nil {
@@ -111,7 +111,7 @@ func (k brokerEvents) SessionMoved() { k.c.mail.call(k.sender.sessionMoved) }
 func (o *sender) brokerAttached(l *broker.Link, err error, patience time.Duration) {
 	c := o.s.c
 	o.attachInProgress = false
-	if o.ended { // the client has gone meanwhile
+	if o.ended { // the link has ended meanwhile
 		o.endedBrokerLink = l
 		o.finishLateAttach()
 		return
@@ -138,14 +138,15 @@ func (o *sender) sessionAccepted(a engine.SessionAccepted) {
 	}
 }
 
-// answerAttach answers the attach.
+// answerAttach answers the attach, unless it is answered already, and then asks the broker for
+// messages.
 func (o *sender) answerAttach() {
 	if o.pendingAttach == nil {
 		return
 	}
 	o.stopTimer()
 	nth := o.s.links[o.handle].attachNumber
-	if err := o.s.transactionScope.checkSender(o.path, nth); err != nil { // other links have been opened meanwhile
+	if err := o.s.transactionScope.checkSender(o.path, nth); err != nil { // other links have been attached meanwhile
 		o.refuseAttach(err)
 		return
 	}
@@ -171,7 +172,7 @@ func (o *sender) answerAttach() {
 	}
 }
 
-// stopWaitingForSession ends the wait for a session.
+// stopWaitingForSession refuses an attach that has waited too long for a session.
 func (o *sender) stopWaitingForSession() {
 	if o.ended || o.pendingAttach == nil || o.acceptedSession.LockedUntil != 0 {
 		return
@@ -190,7 +191,7 @@ func (o *sender) stopWaitingForSession() {
 // refuseAttach refuses the attach because of why.
 func (o *sender) refuseAttach(why error) {
 	o.s.removeLink(o.handle)
-	if do := o.end(engine.DetachedByClient); do != nil { // its deliveries go back without counting
+	if do := o.end(engine.DetachedByClient); do != nil { // returns its deliveries without counting them
 		o.s.c.queueWriterWork(do)
 	}
 	o.s.refuseAttach(o.pendingAttach, errorOf(why))

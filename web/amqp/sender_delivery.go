@@ -20,7 +20,8 @@ type outgoingDelivery struct {
 	reading  bool          // the writer is reading body, without the mutex
 }
 
-// An unsettledDelivery is a delivery that its client has not settled. Those of a link form a list.
+// An unsettledDelivery is a delivery that its client has not settled. The unsettled deliveries of a
+// link form a list.
 type unsettledDelivery struct {
 	sender          *sender
 	id              uint32
@@ -69,7 +70,7 @@ func (h *unsettledDelivery) remove() {
 	o.s.c.retryLongestStarving()
 }
 
-// enqueueDelivery queues a delivery of the broker.
+// enqueueDelivery queues a delivery from the broker.
 func (o *sender) enqueueDelivery(d *engine.Delivery) {
 	o.brokerCredit--
 	o.queue = append(o.queue, d)
@@ -79,7 +80,7 @@ func (o *sender) enqueueDelivery(d *engine.Delivery) {
 	o.s.c.queueToSend(o)
 }
 
-// writeTransfer appends the next transfer of o, if there is one and the client has room.
+// writeTransfer appends the next transfer of o, if there is one and the session's window has room.
 func (o *sender) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	s := o.s
 	if o.ended || o.current == nil && (len(o.queue) == 0 || o.credit == 0) {
@@ -115,7 +116,7 @@ func (o *sender) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	switch {
 	case o.ended: // the link has ended meanwhile
 		cur.body.Close()
-		s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: cur.delivery}) // gives it back
+		s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: cur.delivery}) // returns it to the broker
 		return buf, true
 	case err != nil && s.c.ctx.Err() != nil: // the client has disconnected
 		return buf, false
@@ -138,7 +139,7 @@ func (o *sender) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	return next, true
 }
 
-// finish closes the body and reports the delivery as taken.
+// finish closes the body and reports to the broker that it has been read or will not be.
 func (g *outgoingDelivery) finish(c *conn) {
 	if g.body != nil {
 		g.body.Close()
@@ -163,7 +164,7 @@ func (o *sender) beginDelivery(d *engine.Delivery) bool {
 			if body != nil {
 				body.Close()
 			}
-			s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: d}) // gives it back
+			s.c.mail.put(mailItem{kind: mailDelivered, sender: o, delivery: d}) // returns it to the broker
 			return false
 		case err != nil:
 			// The lock expires and the delivery counts, so that the message does not
@@ -185,9 +186,9 @@ func (o *sender) beginDelivery(d *engine.Delivery) bool {
 	s.nextDeliveryID++
 	t := wire.Transfer{Handle: o.handle, DeliveryID: wire.Some(id), MessageFormat: wire.Some[uint32](0), Settled: wire.Some(!d.Locked())}
 	if !d.Locked() {
-		// Empty, as in the service: Python's live test requires that there is no lock
-		// token, and takes 16 bytes for one. A Rust client that refuses the empty tag
-		// receives with peek-lock (LOCK-2).
+		// Empty, as in the service: Python's live test requires that there is no lock token, and
+		// takes 16 bytes for one. A Rust client that refuses an empty tag must receive with
+		// peek-lock (LOCK-2).
 		t.DeliveryTag = []byte{}
 	} else {
 		tag := wire.TagOfLockToken(d.Token())
@@ -198,11 +199,11 @@ func (o *sender) beginDelivery(d *engine.Delivery) bool {
 	o.current = cur
 	o.messages++
 	o.deliveryCount++
-	o.credit -= min(o.credit, 1) // the client may have taken it back meanwhile
+	o.credit -= min(o.credit, 1) // the client may have withdrawn its credit meanwhile
 	return true
 }
 
-// encodeDelivery sets e to the encoding of d. A browsed message looks as it does to a client that
+// encodeDelivery sets e to the encoding of d. A browsed message is encoded as for a client that
 // peeks (PEEK-8).
 func encodeDelivery(e *codec.Envelope, d *engine.Delivery) (err error) {
 	if d.Peeked {
@@ -213,14 +214,14 @@ func encodeDelivery(e *codec.Envelope, d *engine.Delivery) (err error) {
 	return err
 }
 
-// maxBodiesAtOnce is how many waiting messages' bodies are read at once.
+// maxBodiesAtOnce is the maximum number of waiting messages whose bodies are read at once.
 const maxBodiesAtOnce = 64
 
-// readBodies reads d's body, or opens it if it is large, and reads those of waiting messages
+// readBodies reads d's body, or opens it if it is large, and reads the bodies of waiting messages
 // at the same time. It unlocks the mutex meanwhile.
 func (o *sender) readBodies(d *engine.Delivery) (io.ReadCloser, error) {
 	c := o.s.c
-	all := []engine.Delivery{*d} // copies, because waiting messages may be given back meanwhile
+	all := []engine.Delivery{*d} // copies, because waiting messages may be returned to the broker meanwhile
 	for _, q := range o.queue[:min(len(o.queue), maxBodiesAtOnce)] {
 		all = append(all, *q)
 	}
@@ -244,8 +245,9 @@ func (o *sender) readBodies(d *engine.Delivery) (io.ReadCloser, error) {
 	return body, err
 }
 
-// end drops the client's deliveries. When no others can follow, those that the client has
-// not received completely are given back without counting (SES-7).
+// end drops the link's deliveries. The function that it returns detaches the link from the broker
+// and returns the deliveries that the client has not received completely, without counting them
+// (SES-7).
 func (o *sender) end(how engine.DetachReason) func() {
 	leave := o.endWith(how)
 	if leave == nil {
@@ -276,8 +278,8 @@ func (o *sender) endWith(how engine.DetachReason) (leave func(then func())) {
 	return nil
 }
 
-// finishLateAttach ends the link that the broker has attached for a client that has gone, once
-// the broker has answered and afterAttach is set. Called with mu held.
+// finishLateAttach ends a link that the broker attached after the client's link had ended. It does
+// nothing before the broker has answered and afterAttach is set. Called with mu held.
 func (o *sender) finishLateAttach() {
 	c, l, then := o.s.c, o.endedBrokerLink, o.afterAttach
 	if o.attachInProgress || then == nil {
@@ -291,9 +293,9 @@ func (o *sender) finishLateAttach() {
 	c.queueWriterWork(func() { c.detachFromBroker(l, engine.DetachedByClient, nil, then) })
 }
 
-// dropDeliveries drops the client's deliveries. It returns the broker's link, which the caller
-// detaches, if there is one, and the deliveries that the client has not received
-// completely, which the caller gives back.
+// dropDeliveries drops the link's deliveries. It returns the broker's link, if there is one, for
+// the caller to detach, and the deliveries that the client has not received completely, for the
+// caller to return to the broker.
 func (o *sender) dropDeliveries() (l *broker.Link, unseen []*engine.Delivery) {
 	o.ended = true
 	o.stopTimer()
@@ -316,8 +318,8 @@ func (o *sender) dropDeliveries() (l *broker.Link, unseen []*engine.Delivery) {
 	return l, unseen
 }
 
-// detachFromBroker ends a receiver in the engine and gives back the deliveries that its client
-// has not seen. When no others can follow, the writer calls then with the mutex held.
+// detachFromBroker detaches a link from the broker, and returns the deliveries that its client has
+// not seen. When the link is detached, the writer calls then with the mutex held.
 func (c *conn) detachFromBroker(l *broker.Link, how engine.DetachReason, unseen []*engine.Delivery, then func()) {
 	c.background.Add(1)
 	finish := func() {
@@ -340,7 +342,7 @@ func (c *conn) detachFromBroker(l *broker.Link, how engine.DetachReason, unseen 
 	c.returnDeliveries(unseen)
 }
 
-// returnDeliveries gives back deliveries that the client has not seen.
+// returnDeliveries returns deliveries to the broker that the client has not seen.
 func (c *conn) returnDeliveries(unseen []*engine.Delivery) {
 	for _, d := range unseen {
 		c.b.ReleaseBody(*d)

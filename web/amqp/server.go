@@ -17,15 +17,15 @@ import (
 	"mayfly/web/loglimit"
 )
 
-// Options configure a Server. The zero value suits a laptop.
+// Options configure a Server. The zero value has usable defaults.
 type Options struct {
 	Logger *slog.Logger // nil means slog.Default
 	// IdleTimeOut is the idle time-out that the server announces. A peer that is silent
 	// for twice as long is disconnected. Zero means two minutes.
 	IdleTimeOut time.Duration
 	SAS         sas.Policy // whether clients without a sufficient token are refused
-	// Names reports whether host, as the audience of a token has it, is a name of this
-	// server; see sas.Names. Nil means only loopback's names are.
+	// Names reports whether host, as written in the audience of a token, is a name of this server;
+	// see sas.Names. Nil means that only loopback's names are.
 	Names func(host string) bool
 	// Connections is the budget of the listeners given to Serve. Nil means a budget
 	// without bounds.
@@ -36,8 +36,8 @@ type Options struct {
 	// Unnamed decides about hosts that name no namespace. Nil means they name the
 	// server's own.
 	Unnamed *sas.UnknownHosts
-	// TLSFault returns why TLS failed on a closed connection, or "" if it did not. Nil
-	// means TLS failures are not logged.
+	// TLSFault returns the reason why TLS failed on a closed connection, or "" if it did not fail.
+	// Nil means TLS failures are not logged.
 	TLSFault func(nc *tls.Conn) string
 }
 
@@ -50,7 +50,7 @@ type Server struct {
 	idle           time.Duration
 	policy         sas.Policy
 	names          func(host string) bool
-	incomingMemory incomingMemory // bytes of incomplete messages and of those that wait for the broker
+	incomingMemory incomingMemory // bytes of incomplete messages and of messages that wait for the broker
 	linkBudget     linkBudget     // memory of links, sessions and deliveries
 
 	openContext context.Context //nolint:containedctx // ends when the server begins to close
@@ -64,7 +64,7 @@ type Server struct {
 	repeats     loglimit.Repeats       // of log lines about clients
 	tlsFault    func(*tls.Conn) string // Options.TLSFault
 
-	mu                   sync.Mutex            // guards the fields below, and those of its spaces
+	mu                   sync.Mutex            // guards the fields below, and those of the namespaces
 	namespaces           map[string]*Namespace // by name; includes the server's own after Open or AddOwnName
 	closed               bool
 	namespacesIncomplete bool // as in Options
@@ -88,11 +88,10 @@ func New(o Options) *Server {
 	return s
 }
 
-// Serve accepts connections from l until l or the server is closed. It returns nil if the
-// server was closed, and otherwise why it stopped. With a namespace, a name in lower
-// case, all connections are for that namespace, whatever host they name and whether the
-// namespace exists or not. Otherwise each is for the namespace that its host names: see
-// [Server.Add].
+// Serve accepts connections from l until l or the server is closed. It returns nil if the server
+// was closed, and otherwise the error that stopped it. With a namespace, a name in lower case, all
+// connections are for that namespace, whatever host they name and whether the namespace exists or
+// not. Otherwise each is for the namespace that its host names: see [Server.Add].
 func (s *Server) Serve(l net.Listener, namespace string) error {
 	unbind := context.AfterFunc(s.openContext, func() { _ = l.Close() }) //nolint:errcheck // it was only used to listen
 	defer unbind()

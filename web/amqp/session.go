@@ -16,7 +16,7 @@ const (
 	handleMax      = 1<<16 - 1
 )
 
-// A session is a session of a connection, on the same channel in both directions. Its
+// A session is an AMQP session of a connection. It has the same channel in both directions. Its
 // state is guarded by the connection's mutex.
 type session struct {
 	c       *conn
@@ -28,18 +28,18 @@ type session struct {
 	remoteIncomingWindow uint32 // how many more transfers the client accepts
 
 	links            map[uint32]attachedLink       // by handle, which is the same in both directions
-	names            map[linkName]uint32           // their handles
+	names            map[linkName]uint32           // the handles of the links, by name
 	usedHandles      numberSet                     // handles that have had a link
 	rheaEchoes       rheaEchoes                    // links that the client detached before their attach was answered
 	handleMax        uint32                        // largest handle that the client accepts
-	unsettled        map[uint32]*unsettledDelivery // the server's, by id, that the client has not settled
+	unsettled        map[uint32]*unsettledDelivery // by id: deliveries that the client has not settled
 	detachedLinks    map[uint32]detachedLink       // by handle: links that the server has detached, until the client answers
-	nextDeliveryID   uint32                        // of the server's next delivery
+	nextDeliveryID   uint32                        // id of the server's next delivery
 	windowBlocked    []outgoingLink                // links that wait for room in the window
 	ending           bool                          // the client has ended it, and the answer is pending
 	transactionScope transactionScope
 	pendingDetaches  int      // links whose detach by the client has not been answered
-	afterDetaches    []func() // called when there are none of them
+	afterDetaches    []func() // called when pendingDetaches becomes zero
 }
 
 // attachedLink is a link of a session and its description.
@@ -54,8 +54,7 @@ type attachedLink struct {
 	pendingAttach *wire.Attach // the client's attach until it is answered, then nil
 }
 
-// linkName is the name of a link in a session. One name may stand for one link in each
-// direction.
+// linkName is the name of a link in a session. A name may be used by one link in each direction.
 type linkName struct {
 	name string    // as nameKey returns it
 	role wire.Role // of the client
@@ -73,8 +72,8 @@ func nameKey(name string) string {
 	return name[:maxNameLength] + string(digest[:])
 }
 
-// A link is the server's end of a link, by kind of node. Its methods are called with the
-// connection's mutex held.
+// A link is the server's end of an AMQP link. Each kind of node has its own implementation. Its
+// methods are called with the connection's mutex held.
 type link interface {
 	// handleFlow handles the client's flow.
 	handleFlow(f *wire.Flow)
@@ -193,8 +192,8 @@ func (s *session) handleFlow(f *wire.Flow) error {
 	return nil
 }
 
-// handleDetach answers a detach after the link has ended: its session is free for the next
-// client then (SES-7).
+// handleDetach answers a detach after the link has ended, so that its session is free for the next
+// client when the answer arrives (SES-7).
 func (s *session) handleDetach(d *wire.Detach) error {
 	l := s.links[d.Handle].link
 	if l == nil {
@@ -363,11 +362,11 @@ func (o *sender) sessionMoved() {
 // numberSet is a set of small numbers: the channels or handles that have been used. Its memory is
 // proportional to the largest.
 //
-// A session answers on its client's own channel and its links with the client's own handles.
-// A frame for a channel or handle that is no longer in use is dropped: it crossed the
-// server's end or detach, or its client ends or detaches twice, as Python's SDK does
-// (§18.1). One for a channel that was never begun closes the connection, and one for a
-// handle that was never attached ends the session.
+// A session answers on its client's own channel and its links with the client's own handles. A
+// frame for a channel or handle that is no longer in use is dropped: it crossed the server's end or
+// detach, or its client ends or detaches twice, as Python's SDK does (§18.1). A frame for a channel
+// that was never begun closes the connection, and one for a handle that was never attached ends the
+// session.
 type numberSet []uint64
 
 // add adds n and returns how many bytes of memory the set has grown.
@@ -383,7 +382,7 @@ func (s *numberSet) add(n uint32) (grown int) {
 
 func (s numberSet) has(n uint32) bool { return int(n/64) < len(s) && s[n/64]&(1<<(n%64)) != 0 }
 
-// checkChannel returns why a session may not use a channel, or nil if it may.
+// checkChannel returns an error if a session may not use a channel.
 func (c *conn) checkChannel(channel uint16) error {
 	switch most := c.limits.sessions - 1; {
 	case int(channel) > most:
@@ -394,8 +393,8 @@ func (c *conn) checkChannel(channel uint16) error {
 	return nil
 }
 
-// checkChannelUsed returns why a frame on a channel without a session ends the connection, or nil if
-// there was a session.
+// checkChannelUsed returns an error, which ends the connection, for a frame on a channel that never
+// had a session.
 func (c *conn) checkChannelUsed(channel uint16) error {
 	if c.usedChannels.has(uint32(channel)) {
 		return nil
@@ -403,7 +402,8 @@ func (c *conn) checkChannelUsed(channel uint16) error {
 	return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: fmt.Sprintf("Channel %d has no session. Send a begin first.", channel)}
 }
 
-// checkHandle returns why a link may not use a handle, or nil if it may.
+// checkHandle returns an error if a link may not use a handle. Otherwise it records the handle as
+// used.
 func (s *session) checkHandle(handle uint32) error {
 	switch {
 	case handle > handleMax:
@@ -415,8 +415,8 @@ func (s *session) checkHandle(handle uint32) error {
 	return nil
 }
 
-// checkHandleUsed returns why a frame for a handle without a link ends the session, or nil if
-// there was a link.
+// checkHandleUsed returns an error, which ends the session, for a frame with a handle that never
+// had a link.
 func (s *session) checkHandleUsed(handle uint32) error {
 	if s.usedHandles.has(handle) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A settlement is a delivery that its client settles.
+// A settlement is the client's settlement of one delivery.
 type settlement struct {
 	s               *session
 	delivery        *unsettledDelivery
@@ -18,7 +18,7 @@ type settlement struct {
 	state           wire.State // the client's, for the answer
 	settledByClient bool       // the client has settled, and gets no answer
 	outcome         engine.Settlement
-	tx              *transaction // that the settlement belongs to, or nil
+	tx              *transaction // the transaction that the settlement belongs to, or nil
 }
 
 // A detachedLink is a link that the server has detached: the reason, and the deliveries that
@@ -29,8 +29,8 @@ type detachedLink struct {
 }
 
 // rememberDetached arranges that the client gets why as the answer when it settles a delivery of o,
-// until it has answered the detach: the SDK for JavaScript waits for an answer even if
-// the link has gone (SES-6).
+// until it has answered the detach: the SDK for JavaScript waits for an answer even after the link
+// is detached (SES-6).
 func (s *session) rememberDetached(o *sender, why *wire.Error) {
 	o.detachedByServer = true
 	is := detachedLink{why, map[uint32]bool{}}
@@ -64,8 +64,7 @@ func (s *session) answerForDetached(d *wire.Disposition, span uint32) {
 }
 
 // handleDisposition handles a client's disposition for deliveries from the server (§5.2). It
-// ignores deliveries that are no longer the client's, if they were settled before or the
-// client knows that their link is detached.
+// ignores deliveries that were settled before, or whose link the client knows to be detached.
 func (s *session) handleDisposition(d *wire.Disposition) error {
 	if d.Role != wire.RoleReceiver {
 		return nil // for its own deliveries, which the server has settled
@@ -144,8 +143,7 @@ func withoutTransaction(state wire.State) wire.State {
 	return state
 }
 
-// outcome returns the settlement for a state. It reports false if the state is no
-// outcome.
+// outcome returns the settlement for a state. It reports false if the state is not an outcome.
 func outcome(state wire.State) (out engine.Settlement, ok bool) {
 	switch t := state.(type) {
 	case wire.Accepted:
@@ -190,8 +188,8 @@ func deadLetterFields(e *wire.Error) (reason, description string, modify value.P
 
 const deadLetterCondition wire.Condition = "com.microsoft:dead-letter"
 
-// queueSettlements queues the client's settlements for the broker, as one operation for
-// each run of the same transaction.
+// queueSettlements queues the client's settlements for the broker, as one operation for each run of
+// settlements with the same transaction.
 func (c *conn) queueSettlements() {
 	if len(c.pendingSettlements) == 0 {
 		return
@@ -199,7 +197,7 @@ func (c *conn) queueSettlements() {
 	list := c.pendingSettlements
 	c.pendingSettlements = nil
 	for len(list) > 0 {
-		n := 1 // each run of one transaction, or of none
+		n := 1 // settlements in a row with the same transaction, or all without one
 		for n < len(list) && list[n].tx == list[0].tx {
 			n++
 		}
@@ -246,8 +244,9 @@ func answerSettlements(list []settlement, each []error, err error) {
 	}
 }
 
-// inAnswerRange reports whether t can be answered in one range with b: it is of the same
-// disposition, the next delivery, and silent as b is. The links of both still exist.
+// inAnswerRange reports whether t can be answered in one range with b: it belongs to the same
+// disposition, its delivery is the next one, the client settled both or neither, and the links of
+// both still exist.
 func (t *settlement) inAnswerRange(b *settlement) bool {
 	return t.disposition == b.disposition && t.delivery.id == b.delivery.id+1 && t.settledByClient == b.settledByClient && !t.delivery.sender.ended && !b.delivery.sender.ended
 }

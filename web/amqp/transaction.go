@@ -14,10 +14,9 @@ import (
 // maxTransactions is the maximum number of open transactions of a connection.
 const maxTransactions = 1_000
 
-// A transaction is one that a client has declared on a connection, all of whose links can
-// take part in it (§5.4, TX-1). It ends with a discharge, with the link on which it was
-// declared, with the connection, or when its time is over (TX-2), which takes effect with
-// its next operation.
+// A transaction is declared by the client of a connection, all of whose links can take part in it
+// (§5.4, TX-1). It ends with a discharge, with the link on which it was declared, with the
+// connection, or when its time is over (TX-2), which takes effect with its next operation.
 //
 // Its operations run in order.
 type transaction struct {
@@ -30,7 +29,7 @@ type transaction struct {
 
 	enlisted      []settlement // its settlements; guarded by the connection's mutex
 	refusedCount  int64        // how many of enlisted the broker has refused; guarded by the connection's mutex
-	firstEnlisted time.Time    // when the first of them was enlisted; zero without any
+	firstEnlisted time.Time    // when the first of them was enlisted; zero if there is none
 	failed        error        // why it cannot be committed; owned by queued functions
 }
 
@@ -104,7 +103,8 @@ func (m *incomingDelivery) enqueueInTransaction() error {
 	return nil
 }
 
-// completeInTransaction runs when it is a streamed message's turn in its transaction.
+// completeInTransaction lets a streamed message end when it is its turn in the transaction, and
+// waits until it is sent.
 func (m *incomingDelivery) completeInTransaction() {
 	close(m.turn)
 	<-m.sent
@@ -127,7 +127,8 @@ func (m *incomingDelivery) sendInTransaction() {
 	m.brokerAnswered(err)
 }
 
-// turnReader is a reader that returns io.EOF only when it is the message's turn.
+// turnReader reads the data of a streamed message. It returns io.EOF only when it is the message's
+// turn.
 type turnReader struct {
 	pipe *pipe
 	turn <-chan struct{}
@@ -155,7 +156,6 @@ func (t *transaction) enqueueAndWait(f func() error) (err error) {
 	return err
 }
 
-// declare declares a transaction.
 func (co *coordinator) declare(id uint32, settled bool) {
 	c := co.s.c
 	if settled { // AMQP 1.0 forbids this (part 4, 4.2)
@@ -193,7 +193,7 @@ func (c *conn) dropExpiredTransactions() error {
 	if len(c.transactions)+c.pendingDeclares < maxTransactions {
 		return nil
 	}
-	over := time.Now().Add(-10 * c.b.Limits().TransactionTime) // expired whatever happened in them, and when
+	over := time.Now().Add(-10 * c.b.Limits().TransactionTime) // transactions from before this time have expired, whatever happened in them
 	for id, t := range c.transactions {
 		if t.since.Before(over) {
 			delete(c.transactions, id)
@@ -206,7 +206,7 @@ func (c *conn) dropExpiredTransactions() error {
 	return engine.Refuse(engine.ErrQuota, "The connection has too many open transactions.")
 }
 
-// discharge ends a transaction. No later operation can use it; those before run first.
+// discharge ends a transaction. No later operation can use it; earlier operations run first.
 func (co *coordinator) discharge(id uint32, settled bool, d wire.Discharge) {
 	c := co.s.c
 	t, err := c.transactionOf(wire.Transactional{TxnID: d.TxnID})
@@ -261,18 +261,18 @@ func (t *transaction) end(fail bool) (over bool, err error) {
 	return false, err
 }
 
-// A transactionScope is what the links of a session may use in transactions. A session whose first
-// link is a coordinator may use any entities in the transactions that are declared there:
-// SDKs open all links of a client in one session for that
-// (EnableCrossEntityTransactions). In return, all its receivers must be at the queue or
-// topic of the session's first link to an entity (TX-3). Operations in other sessions are
-// confined to one entity and one partition.
+// A transactionScope determines which entities the links of a session may use in transactions. A
+// session whose first link is a coordinator may use any entities in the transactions that are
+// declared there: SDKs open all links of a client in one session for that
+// (EnableCrossEntityTransactions). In return, all its receivers must be at the queue or topic of
+// the session's first link to an entity (TX-3). Operations in other sessions are confined to one
+// entity and one partition.
 //
-// Clients may attach several links before the first is answered. The first link is then the
-// first in the order of the attaches of those that are not refused.
+// Clients may attach several links before the first is answered. The first link is then the one
+// whose attach came first among those that are not refused.
 type transactionScope struct {
 	attachCount int  // links that were attached in the session so far
-	crossEntity bool // the first was a coordinator
+	crossEntity bool // the first link was a coordinator
 
 	topLevel       string // folded name of the entity of the first link to an entity, or empty
 	firstAttach    int    // number of that link's attach, from 1
@@ -298,7 +298,7 @@ func (g *transactionScope) linkAttached(p engine.Path, nth int, receives bool) {
 	}
 }
 
-// checkSender returns why the sender of the nth attach may not be attached to p, or nil.
+// checkSender returns an error if the sender of the nth attach may not be attached to p.
 func (g *transactionScope) checkSender(p engine.Path, nth int) error {
 	name := p.TopLevel().Fold()
 	if g.crossEntity && (g.topLevel != "" && g.firstAttach < nth && g.topLevel != name || g.receiverEntity != "" && g.receiverEntity != name) {

@@ -9,11 +9,11 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A delivery that is settled in a transaction is enlisted: its outcome is provisional,
-// and the answer shows that by being unsettled (AMQP 1.0, part 4, 4.4.2). A commit
-// settles it. After a rollback the delivery is the client's as before, and can be settled
-// again. The client cannot settle again what it has already settled itself: a rollback
-// releases that.
+// A delivery that is settled in a transaction is enlisted: its outcome is provisional, and the
+// answer shows that by being unsettled (AMQP 1.0, part 4, 4.4.2). A commit settles it. After a
+// rollback the delivery is the client's as before, and can be settled again. The client cannot
+// settle a delivery again that it has already settled itself, so a rollback releases such a
+// delivery.
 //
 // While the transaction is open, the broker handles a second outcome: within the
 // transaction it is refused, and outside it ends the delivery, so that the commit fails.
@@ -24,7 +24,7 @@ import (
 // settle adds settlements to the transaction.
 func (t *transaction) settle(list []settlement) {
 	for len(list) > 0 {
-		n := 1 // those of one session together
+		n := 1 // settlements of one session go together
 		for n < len(list) && list[n].s == list[0].s {
 			n++
 		}
@@ -42,12 +42,12 @@ func (t *transaction) settle(list []settlement) {
 	}
 }
 
-// enlist records the settlements that the transaction has accepted. It also records
-// refused settlements that the client has settled, so that a rollback releases them:
-// released at once they would be delivered again to a client that receives until the
-// queue is empty. There are as many of those as the transaction may settle; enlist
-// returns the others, which the caller releases. The transaction cannot be committed
-// then, and its memory has a bound.
+// enlist records the settlements that the transaction has accepted. It also records refused
+// settlements of deliveries that the client has settled itself, so that a rollback releases these
+// deliveries: if they were released at once, a client that receives until the queue is empty would
+// get them again. To bound the memory of the transaction, it records at most as many of them as the
+// transaction may settle, and returns the deliveries of the others, which the caller releases. A
+// transaction with such settlements cannot be committed.
 func (t *transaction) enlist(list []settlement, each []error, err error) (excess []*unsettledDelivery) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
@@ -76,8 +76,8 @@ func (t *transaction) enlist(list []settlement, each []error, err error) (excess
 	return excess
 }
 
-// recordFailure records that the transaction lacks an operation of a client that gets no answer
-// about it, because it has settled it itself. The commit is refused then.
+// recordFailure records why an operation failed that the client had sent settled. The client gets
+// no answer to such an operation, so the commit is refused. It does nothing if settled is false.
 func (t *transaction) recordFailure(settled bool, why error) {
 	if t.failed == nil && settled {
 		t.failed = why
@@ -144,9 +144,9 @@ func (t *transaction) markSettledByClient(h *unsettledDelivery) {
 	}
 }
 
-// releaseSettled releases the deliveries that the client has settled in a transaction
-// that is rolled back. It runs in the transaction's line: when the rollback is answered,
-// the messages are available.
+// releaseSettled releases the deliveries that the client has settled in a transaction that is
+// rolled back. It runs in the transaction's queue, so that the messages are available when the
+// rollback is answered.
 func (t *transaction) releaseSettled() {
 	t.c.mu.Lock()
 	var all []*unsettledDelivery
@@ -172,8 +172,8 @@ func (c *conn) releaseDeliveries(all ...*unsettledDelivery) {
 	_, _ = c.b.Settle(c.s.ctx, back...) //nolint:errcheck // otherwise their locks expire
 }
 
-// settleEnlisted settles the enlisted deliveries if the transaction was committed. Otherwise they
-// are the client's again. Called with mu held.
+// settleEnlisted settles the enlisted deliveries if the transaction was committed. Otherwise the
+// client can settle them again. Called with mu held.
 func (t *transaction) settleEnlisted(committed bool) {
 	list := t.enlisted
 	t.enlisted = nil

@@ -88,7 +88,8 @@ func (c *conn) writeFrames() {
 // clientCloseTimeout is how long a client may take to answer a close.
 const clientCloseTimeout = 2 * time.Second
 
-// awaitClientClose waits for the client's close, so that the server's close arrives.
+// awaitClientClose gives the reader time to read the client's close, so that the server's close
+// arrives. If the client's close has arrived already, it closes the connection.
 func (c *conn) awaitClientClose() {
 	_ = c.nc.SetReadDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the reader gets the error
 	c.mu.Lock()
@@ -99,8 +100,8 @@ func (c *conn) awaitClientClose() {
 	}
 }
 
-// heartbeatInterval returns the interval of checks whether anything was written. The client may hear
-// nothing for up to two intervals, half of its idle time-out.
+// heartbeatInterval returns the interval at which the writer checks whether it has written
+// anything. The client may receive nothing for up to two intervals, half of its idle time-out.
 func (c *conn) heartbeatInterval() time.Duration {
 	if c.peer.idle <= 0 {
 		return 30 * time.Second

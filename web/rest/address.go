@@ -10,7 +10,7 @@ import (
 	"mayfly/web/rest/atom"
 )
 
-// kind is what an address stands for.
+// kind is the kind of resource that an address names.
 type kind uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	locked               // a locked delivery
 )
 
-// An address is a parsed address.
+// An address is the parsed address of a request about messages.
 type address struct {
 	kind   kind
 	entity string      // as in the address, decoded
@@ -27,14 +27,14 @@ type address struct {
 	id     string      // of a delivery: the sequence number or MessageId
 	token  string      // of a delivery
 
-	// named are the paths of the entities that the address may be about if it is one of
-	// management: its whole path and, if that names a subscription or rule, the topic or
-	// subscription that it belongs to.
+	// named are the paths of entities that a request to this address may manage, because an
+	// entity's name may end like an address of messages: the whole path and, if it names a
+	// subscription or a rule, the path of its topic or subscription.
 	named []string
 }
 
-// parseTarget parses an escaped path and reports whether it is an address of messages. An
-// id may contain slashes if they are escaped.
+// parseTarget parses an escaped path and reports whether it is an address of messages. A delivery's
+// id may contain escaped slashes.
 func parseTarget(escaped string) (t address, ofMessages bool, err error) {
 	parts, err := atom.Segments(escaped)
 	if err != nil {

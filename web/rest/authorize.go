@@ -11,7 +11,7 @@ import (
 	"mayfly/web/rest/atom"
 )
 
-// authorization is the header of a request's own token.
+// authorization is the header with the token for the request itself.
 const authorization = "Authorization"
 
 // TokenHeaders returns the headers that may contain tokens.
@@ -19,8 +19,8 @@ func TokenHeaders() []string {
 	return []string{authorization, atom.ForwardToken, atom.DeadLetterToken}
 }
 
-// authorize checks that a request's Authorization header gives the right want to an
-// entity, for the path of the request.
+// authorize checks that the token in r's Authorization header grants the right want on an entity.
+// path is the path of the request.
 func (a authorizer) authorize(r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Access, error) {
 	return a.authorizeBy(authorization, r, entity, path, want)
 }
@@ -38,7 +38,7 @@ func (a authorizer) namesFor(r *http.Request) sas.Names {
 	return a.names(r)
 }
 
-// authorizeBy is authorize with another header.
+// authorizeBy is authorize for the token in another header.
 func (a authorizer) authorizeBy(header string, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Access, error) {
 	claim, err := sas.ParseHeader(r.Header.Get(header), a.namesFor(r))
 	if err != nil {
@@ -90,14 +90,14 @@ func (d *handler) authorizeManagement(r *http.Request, w atom.Request) error {
 		return err
 	case !sas.LacksRight(err):
 		return &unauthorizedError{err.Error()}
-	case w.Action == atom.Get && w.Kind == atom.Entity && !access.Exists: // this is an answer too, so an entity created meanwhile is not shown
+	case w.Action == atom.Get && w.Kind == atom.Entity && !access.Exists: // an entity created since the check above stays hidden
 		return engine.Refuse(engine.ErrNotFound, "The messaging entity '%s' could not be found.", w.Path())
 	}
 	return &unauthorizedError{missingRightText(w, r)}
 }
 
-// authorizeForward checks that a request may forward messages to an entity, by the token that
-// clients add for that or by the request's own.
+// authorizeForward checks that a request may forward messages to an entity, either by the token in
+// header or by the request's own.
 func (d *handler) authorizeForward(r *http.Request, header string, to engine.Path) error {
 	var err error
 	for _, h := range []string{header, authorization} {

@@ -18,11 +18,11 @@ import (
 	"mayfly/web/exchange"
 )
 
-// maxBatch is how many messages a list may have.
+// maxBatch is the maximum number of messages in a batch.
 const maxBatch = 5000
 
-// readBatch reads a list of messages of up to most bytes. It waits for room for the bytes
-// and for the decoded messages.
+// readBatch reads a list of messages that has at most the given number of bytes. It waits for
+// memory for the bytes and for the decoded messages.
 func readBatch(ctx context.Context, r *http.Request, most int64) ([]broker.Outgoing, error) {
 	if r.ContentLength > most {
 		return nil, engine.Refuse(engine.ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", r.ContentLength, most)
@@ -41,8 +41,8 @@ func readBatch(ctx context.Context, r *http.Request, most int64) ([]broker.Outgo
 	return parseBatch(raw)
 }
 
-// parseBatch reads [{"Body":"…","BrokerProperties":{…},"UserProperties":{…}}].
-// Unknown members and broker properties are ignored, as the hosted service does.
+// parseBatch reads [{"Body":"…","BrokerProperties":{…},"UserProperties":{…}}]. It ignores unknown
+// members and broker properties, as the hosted service does.
 func parseBatch(raw []byte) ([]broker.Outgoing, error) {
 	if measure.CountItems(raw) > maxBatch {
 		return nil, engine.Refuse(engine.ErrOutOfRange, "The batch has more than the %d messages allowed.", maxBatch)

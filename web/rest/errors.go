@@ -12,9 +12,9 @@ import (
 	"mayfly/web/rest/fault"
 )
 
-// status returns the HTTP status of an error (semantics §§2.2, 16) and its sub-code of
-// ERR-3, zero if it has none: those of package errorcodes, except for errors whose type has a
-// status of its own.
+// status returns the HTTP status of an error (semantics §§2.2, 16) and its sub-code (ERR-3), or
+// zero if it has none. Errors whose type has a status of its own keep it; all others get the codes
+// of package errorcodes.
 func status(err error) (code, sub int) {
 	if sas.IsRefused(err) {
 		return http.StatusUnauthorized, 0

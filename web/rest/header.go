@@ -16,11 +16,10 @@ import (
 	"mayfly/engine/value"
 )
 
-// protocolHeaders are the headers, and beginnings of headers, of requests that belong to HTTP, to
-// browsers, proxies or this protocol. Clients send them by themselves, so they are no
-// application properties. All other headers are, even those that HTTP defines for
-// responses only, such as Location, and Priority, which Microsoft's example sends
-// (REST-3).
+// protocolHeaders are the request headers of HTTP, browsers, proxies and this protocol; a final *
+// matches the rest of a name. Clients send these headers by themselves, so they are not application
+// properties. All other headers are, even those that HTTP defines only for responses, such as
+// Location, and even Priority, which Microsoft's example sends (REST-3).
 var protocolHeaders = []string{
 	"accept*", "access-control-*", "authorization", "brokerproperties", "cache-control", "connection", "content-*", "cookie*",
 	"dnt", "early-data", "expect*", "forwarded", "host", "http2-settings", "if-*", "keep-alive", "max-forwards", "origin*", "pragma",

@@ -65,8 +65,8 @@ func parseBrokerProperties(raw []byte) (engine.Content, error) {
 	return c, nil
 }
 
-// looseText returns the text of a JSON value. The text of a number or a boolean is its JSON,
-// as it is for .NET. It reports false for objects and lists.
+// looseText returns the text of a JSON value. The text of a number or a boolean is its JSON, as in
+// .NET. It reports false for objects and lists.
 func looseText(v json.RawMessage) (text string, ok bool) {
 	if json.Unmarshal(v, &text) == nil {
 		return text, true

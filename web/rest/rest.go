@@ -15,20 +15,19 @@
 // without case. id is the sequence number or the MessageId. timeout is in seconds, 60 if
 // absent and at most 300.
 //
-// The body of a request or a response is the message's. System properties travel as JSON
-// in the header BrokerProperties. Every other header that HTTP clients do not send by
-// themselves is an application property (see protocolHeaders). A response has properties
-// that cannot be headers in the header UserProperties, as a JSON object. With
-// Content-Type application/vnd.microsoft.servicebus.json the body is a list of messages,
-// which are stored all or none. A list has at most 8 MiB, even where one message may be
-// larger.
+// The body of a request or a response is the message's. System properties travel as JSON in the
+// header BrokerProperties. Every other header that HTTP clients do not send by themselves is an
+// application property (see protocolHeaders). A response has properties that cannot be headers in
+// the header UserProperties, as a JSON object. With Content-Type
+// application/vnd.microsoft.servicebus.json the body is a list of messages, which are stored
+// together or not at all. A list has at most 8 MiB, even where one message may be larger.
 //
 // A slash at the end of an address is ignored. An entity may be called …/Messages or
 // …/Messages/Head: see handler.isManagement.
 //
-// Names of headers have no case, and Go's HTTP server changes the case of those it
-// receives: a property sent as "region" arrives as "Region". Later it is found in any
-// case. A list of messages keeps names as they are.
+// Names of headers are case-insensitive, and Go's HTTP server changes the case of those that it
+// receives: a property sent as "region" arrives as "Region". Filters still find it, because they
+// ignore the case of names. In a list of messages, names keep their case.
 //
 // An error is <Error><Code/><Detail/></Error>, as clients expect. A missing entity is
 // 410, a missing message or lock 404.
@@ -68,10 +67,10 @@ const HealthPath = "/health"
 // Options configure Mount. Broker and Logger are required.
 type Options struct {
 	Broker *broker.Broker
-	Logger *slog.Logger // of refused and failed requests
+	Logger *slog.Logger // logs refused and failed requests
 	SAS    sas.Policy   // whether requests without a sufficient token are denied
-	// Names returns the hosts that name the namespace in the tokens of a request. Nil
-	// means only loopback's names do.
+	// Names returns the hosts that name the namespace in the tokens of a request. Nil means that
+	// only loopback's names do.
 	Names func(*http.Request) sas.Names
 	// Authorize decides about a management request, in place of SAS; see atom.Options.
 	Authorize func(*http.Request, atom.Request) error
@@ -141,11 +140,11 @@ func (d *handler) route(c echo.Context) error {
 	return handle(c, t)
 }
 
-// isManagement reports whether a request to an address of messages is a management
-// request, because an entity is called …/Messages, …/Messages/Head or the like (REST-1).
-// served says that the address of messages takes the method. In that case an entity of
-// that path must exist and the request must have an api-version, or the messages at the
-// address could not be reached.
+// isManagement reports whether a request to an address of messages is a management request, because
+// an entity is called …/Messages, …/Messages/Head or the like (REST-1). served reports whether the
+// address of messages accepts the method. If so, a named entity must exist, and the request must
+// have an api-version unless it cannot be about messages: its token is no lock token, or the entity
+// with the messages does not exist.
 func (d *handler) isManagement(c echo.Context, t address, served bool) bool {
 	r := c.Request()
 	version, versioned := c.QueryParam("api-version"), c.QueryParams().Has("api-version")
@@ -163,8 +162,8 @@ func (d *handler) isManagement(c echo.Context, t address, served bool) bool {
 }
 
 // isAtomEntry reports whether the Content-Type of a request makes it a management request.
-// azure-servicebus 0.50.3 for Python calls every request Atom, even one for messages,
-// which has no body and the api-version 2011-06-01.
+// azure-servicebus 0.50.3 for Python sends this type with every request, even with requests for
+// messages, which have no body and the api-version 2011-06-01.
 func isAtomEntry(r *http.Request, version string) bool {
 	const administration = "2017-04" // the first version of SDKs for management
 	return strings.Contains(r.Header.Get(echo.HeaderContentType), "atom+xml") && (r.ContentLength != 0 || version >= administration)
@@ -228,7 +227,7 @@ func unhealthy(c echo.Context, why string) error {
 	return c.JSON(http.StatusServiceUnavailable, map[string]string{"status": "unhealthy", "message": why})
 }
 
-// timeout parses ?timeout, in seconds.
+// timeout parses ?timeout, in seconds. It returns absent if the request has none.
 func timeout(c echo.Context, absent time.Duration) (time.Duration, error) {
 	q := c.Request().URL.Query()
 	if !q.Has("timeout") {
@@ -254,13 +253,13 @@ func (d *handler) state(ctx context.Context, p engine.Path) (s engine.EntityStat
 	return s, err
 }
 
-// client returns the name of a request's client for people.
+// client describes the client that sent r: the API that it uses and its address.
 func client(r *http.Request) string {
 	return "REST " + proxy.Address(r)
 }
 
-// drain reads the body of a request that needs none. Before that the HTTP server would
-// not notice that the client has disconnected.
+// drain reads the body of a request that needs none. Until the body has been read, the HTTP server
+// does not notice that the client has disconnected.
 func drain(r *http.Request) error {
 	const most = 64 << 10
 	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, most+1))

@@ -77,7 +77,7 @@ func readOne(r *http.Request, limit int64) (broker.Outgoing, error) {
 	return broker.Outgoing{Content: content, Reader: io.LimitReader(r.Body, limit+1)}, nil
 }
 
-// readContent returns what the headers contain of a message.
+// readContent returns the parts of a message that are in its headers: everything but the body.
 func readContent(h http.Header) (engine.Content, error) {
 	var c engine.Content
 	switch given := h.Values("BrokerProperties"); len(given) {

@@ -32,7 +32,7 @@ func (d *handler) settle(c echo.Context, t address, how engine.Outcome) error {
 	return c.NoContent(http.StatusOK)
 }
 
-// renew renews a lock and returns when it ends.
+// renew renews a lock and answers with the time at which it now ends.
 func (d *handler) renew(c echo.Context, t address) error {
 	r := c.Request()
 	if err := drain(r); err != nil {

@@ -16,9 +16,9 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A Client is the client's end of a connection. A goroutine of its own reads, so that a
-// test may write without reading; StopReading stops it. A failed write ends the test.
-// Its methods are for use by one goroutine.
+// A Client is the client's end of a connection. Its own goroutine reads, so a test can write
+// without reading; StopReading pauses it. A failed write ends the test. Its methods are for use by
+// one goroutine.
 type Client struct {
 	// ServerOpen is the server's open.
 	ServerOpen wire.Open
@@ -115,7 +115,7 @@ func (c *Client) setReadingStopped(deaf bool) {
 func (c *Client) Write(b []byte) {
 	c.t.Helper()
 	if _, err := c.nc.Write(b); err != nil {
-		c.t.Fatalf("write: %v, and unheard: %v", err, c.Pending())
+		c.t.Fatalf("write: %v; frames not yet read: %v", err, c.Pending())
 	}
 }
 
@@ -177,19 +177,19 @@ func Expect[P wire.Performative](c *Client) P {
 		f, err := c.Next()
 		if err != nil {
 			var none P
-			c.t.Fatalf("%T was expected: %v", none, err)
+			c.t.Fatalf("expected %T: %v", none, err)
 		}
 		if p, ok := f.Body.(P); ok {
 			return p
 		}
 		if _, ok := f.Body.(*wire.Flow); !ok {
 			var none P
-			c.t.Fatalf("%T was expected, and %s came", none, Format(f.Body))
+			c.t.Fatalf("expected %T, got %s", none, Format(f.Body))
 		}
 	}
 }
 
-// Format returns a performative for people.
+// Format formats a performative for the message of a failed test.
 func Format(p wire.Performative) string {
 	var why *wire.Error
 	switch p := p.(type) {
@@ -244,7 +244,7 @@ func SenderAttach(handle uint32, address string) wire.Attach {
 	}
 }
 
-// ReceiverAttach returns the attach of a link that receives from address, with locks.
+// ReceiverAttach returns the attach of a link that receives from address in peek-lock mode.
 func ReceiverAttach(handle uint32, address string) wire.Attach {
 	return wire.Attach{
 		Name: fmt.Sprint("from ", address, " ", handle), Handle: handle, Role: wire.RoleReceiver, Target: &wire.Target{},
@@ -268,7 +268,7 @@ func MessageTransfer(handle, id uint32, message []byte) *wire.Transfer {
 	}
 }
 
-// DataMessage returns a message whose body is this data.
+// DataMessage returns a message with one data section, which contains body.
 func DataMessage(body []byte) []byte {
 	return append(wire.AppendDataHeader(nil, uint32(len(body))), body...)
 }
@@ -285,7 +285,7 @@ func (c *Client) WaitForOutcome(id uint32) wire.State {
 	c.t.Helper()
 	d := Expect[*wire.Disposition](c)
 	if d.Role != wire.RoleReceiver || d.First != id || d.Last.Or(id) != id || !d.Settled {
-		c.t.Fatalf("delivery %d was to be settled, and what came is %s", id, Format(d))
+		c.t.Fatalf("expected a settled outcome of delivery %d, got %s", id, Format(d))
 	}
 	return d.State
 }
@@ -352,5 +352,5 @@ func (c *Client) WaitForClose() *wire.Error {
 	}
 }
 
-// String returns f for people.
+// String formats f for the message of a failed test.
 func (f Frame) String() string { return fmt.Sprint(f.Channel, " ", Format(f.Body)) }

@@ -10,8 +10,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// maxBatchMessages is how many messages a batch may have, whatever its size. An empty message
-// takes five bytes in the batch and some hundreds in memory. SDKs count at least 32 bytes
+// maxBatchMessages is the maximum number of messages in a batch, whatever its size. An empty
+// message takes five bytes in the batch and some hundreds in memory. SDKs count at least 32 bytes
 // for each message, so their largest batches have fewer messages.
 const maxBatchMessages = 32 << 10
 

@@ -8,8 +8,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// bodySections are the sections of a body: their kind, and the number of bytes of content of
-// each. There are none without a body.
+// bodySections describes the sections of a body: their kind, and the number of content bytes of
+// each. A message without a body has no sections.
 type bodySections struct {
 	section wire.Section
 	sizes   []int64
@@ -73,8 +73,8 @@ func (e *Envelope) BodySize() int64 { return e.bodySize + e.sections.headBytes()
 // Size returns the number of bytes of the whole message.
 func (e *Envelope) Size() int64 { return int64(len(e.Head)+len(e.Tail)) + e.BodySize() }
 
-// EncodeBody returns a body in memory as it is sent between Head and Tail: unchanged, unless it
-// has several sections. Its length must be that of its content.
+// EncodeBody returns the bytes to send between Head and Tail: body unchanged, unless it has several
+// sections. body must be the whole stored body.
 func (e *Envelope) EncodeBody(body []byte) []byte {
 	if len(e.sections.sizes) < 2 {
 		return body

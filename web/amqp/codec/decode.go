@@ -163,9 +163,9 @@ func (x *extras) splitID(v value.Value, empty extraFlag) (text string, typed val
 	return text, value.Value{}
 }
 
-// setTTL sets the time to live: header.ttl or, if that has its maximum, the difference of
-// the properties' two times if it is longer (TTL-9). A time longer than a time.Duration
-// means never (TTL-2).
+// setTTL sets the time to live: header.ttl or, if that has its maximum, the time from creation-time
+// to absolute-expiry-time if it is longer (TTL-9). A time longer than a time.Duration means never
+// (TTL-2).
 func setTTL(c *engine.Content, x *extras, h *wire.Header, p *wire.Properties) {
 	ms, ok := h.TTL.Get()
 	if !ok {
@@ -202,7 +202,7 @@ func setAnnotations(c *engine.Content, x *extras, section []byte) error {
 		}
 	}
 	rest, err := filterMap(section, func(key string, v value.Value) bool {
-		null := v.Kind() == value.Null // is delivered as null
+		null := v.Kind() == value.Null // a null is delivered as null
 		switch {
 		case isBrokerAnnotation(key):
 			return false
@@ -263,7 +263,7 @@ func filterMap(section []byte, keep func(key string, v value.Value) bool) (value
 	return slices.DeleteFunc(all, func(p value.Property) bool { return !keep(p.Name, p.Value) }), nil
 }
 
-// setDeliveryAnnotations sets the annotations of the delivery.
+// setDeliveryAnnotations sets the annotations of the delivery, without a lock token.
 func (x *extras) setDeliveryAnnotations(section []byte) error {
 	all, err := filterMap(section, func(key string, _ value.Value) bool { return key != keyLockToken })
 	if all != nil {
@@ -272,7 +272,6 @@ func (x *extras) setDeliveryAnnotations(section []byte) error {
 	return err
 }
 
-// setFooter sets the footer.
 func (x *extras) setFooter(section []byte) error {
 	all, err := filterMap(section, func(string, value.Value) bool { return true })
 	if all != nil {

@@ -1,7 +1,7 @@
-// Package codec converts messages between AMQP and the engine. Fields of an
-// [engine.Content] hold what the engine and people use. Everything else that a sender may
-// set, even whether a text was empty or absent, is kept in Content.Wire, so that a
-// message is delivered as it was sent (semantics §2.1, MSG-2).
+// Package codec converts messages between AMQP and the engine. Fields of an [engine.Content] hold
+// the parts that the engine uses and that people see. Everything else that a sender may set, even
+// whether a text was empty or absent, is kept in Content.Wire, so that a message is delivered as it
+// was sent (semantics §2.1, MSG-2).
 //
 // # In
 //
@@ -13,7 +13,8 @@
 // # Out
 //
 // An [Envelope] is the encoding around a body: [Envelope.EncodeDelivery] for a message that is
-// delivered, in either mode or by its number, and [Envelope.EncodePeeked] for one that is peeked.
+// delivered, in either mode or by its sequence number, and [Envelope.EncodePeeked] for one that is
+// peeked.
 //
 // # Errors
 //

@@ -30,7 +30,7 @@ type Envelope struct {
 	annotations value.Properties // annotations; reused
 }
 
-// handOut is how a message is handed out.
+// handOut is the way in which a client gets a message.
 type handOut uint8
 
 const (
@@ -40,9 +40,9 @@ const (
 	handOutPeeked                   // peeked (PEEK-8)
 )
 
-// EncodeDelivery sets e to the encoding of a delivery in either mode. A message that was
-// fetched by its number is no different (DEF-6). Delivery appends Head and Tail to b and
-// returns the result, parts of which e keeps.
+// EncodeDelivery sets e to the encoding of a delivery in either mode. A message that is received by
+// its sequence number is encoded in the same way (DEF-6). It appends Head and Tail to b and returns
+// the result; e.Head and e.Tail are slices of it.
 func (e *Envelope) EncodeDelivery(b []byte, d *engine.Delivery) ([]byte, error) {
 	how := handOutLocked
 	switch {
@@ -274,7 +274,7 @@ func (e *Envelope) appendProperties(b []byte, c *engine.Content) []byte {
 	}
 	id := func(s string, typed value.Value, empty extraFlag) value.Value {
 		switch {
-		case typed.Kind() != value.Null && (wire.TextOfID(typed) == s || typed.Text() == s): // base64 in stores of an earlier version
+		case typed.Kind() != value.Null && (wire.TextOfID(typed) == s || typed.Text() == s): // an earlier version stored binary ids in base64
 			return typed
 		case s == "" && !has(empty):
 			return value.Value{}

@@ -7,9 +7,9 @@ import (
 	"mayfly/web/errorcodes"
 )
 
-// AMQPError returns the AMQP error for err, for a rejected, detach or close, and the status of
-// a response of $management, from the table of package errorcodes. Internal errors become a general text, because their details
-// are for the log. The texts have no TrackingId yet (ERR-5).
+// AMQPError returns the AMQP error for err, for a rejected, detach or close, and the status of a
+// response of $management, from the table of package errorcodes. Internal errors get a general
+// text, because their details are only logged. The texts have no TrackingId yet (ERR-5).
 func AMQPError(err error) (e *wire.Error, status int32) {
 	if p, ok := errors.AsType[*wire.ProtocolError](err); ok && !errors.Is(err, errCorrupt) {
 		if p.Condition == wire.CondMessageSizeExceeded {

@@ -8,8 +8,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// extras are the parts of an AMQP message for which a content has no other field. The
-// zero value has none.
+// extras are the parts of an AMQP message that engine.Content has no field for. The zero value has
+// no parts.
 type extras struct {
 	header wire.Header // without the delivery count; TTL only if it differs from the content's
 	// properties has user id, encoding, times and group sequence, and ids that are not
@@ -22,7 +22,7 @@ type extras struct {
 	sectionSizes        []int64 // content bytes of the body's sections, without the last
 }
 
-// An extraFlag is a one-bit detail. The numbers are stored.
+// An extraFlag is a one-bit detail. The bits are stored, so they must not change.
 type extraFlag uint64
 
 const (
@@ -32,7 +32,7 @@ const (
 	flagDurable
 	flagFirstAcquirerSet
 	flagFirstAcquirer
-	flagEmptyMessageID // for this mark and those below, the field is present and empty
+	flagEmptyMessageID // for this flag and those below, the field is present and empty
 	flagEmptyTo
 	flagEmptySubject
 	flagEmptyReplyTo
@@ -148,7 +148,7 @@ func (x *extras) pack() string {
 	return string(p.b)
 }
 
-// unpack decodes what pack returned.
+// unpack sets x to the parts that pack encoded.
 func (x *extras) unpack(packed string) error {
 	*x = extras{}
 	for b := []byte(packed); len(b) > 0; {

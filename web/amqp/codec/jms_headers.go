@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// JMSHeaders are message headers of JMS, which are no application properties. The JMS
-// mapping of AMQP defines them.
+// JMSHeaders are message headers of JMS, which are not application properties. The JMS mapping of
+// AMQP defines them.
 type JMSHeaders []jmsHeader
 
 type jmsHeader struct {

@@ -128,7 +128,7 @@ func (x *extras) sentAnnotations(c engine.Content) ([]Field, error) {
 	return t, nil
 }
 
-// sentProperties returns the fields of the properties, which identity has set.
+// sentProperties returns the fields of the properties, which appendProperties has set.
 func (x *extras) sentProperties() (t fieldList) {
 	p := &x.properties
 	t.addValue("message-id", p.MessageID)

@@ -33,8 +33,8 @@ type conn struct {
 	closing sync.Once
 }
 
-// NewConn returns a connection over a WebSocket, of either end. It takes ownership of the
-// WebSocket.
+// NewConn returns a connection over a WebSocket, whose end may be the client's or the server's. It
+// takes ownership of the WebSocket.
 func NewConn(ws *websocket.Conn) net.Conn { return &conn{ws: ws} }
 
 // Read returns bytes of the current message, or waits for the next one. When the client
@@ -80,8 +80,8 @@ func convertReadError(err error) error {
 	return opError("read", err)
 }
 
-// opError returns os.ErrDeadlineExceeded, wrapped, for a deadline's error, which the
-// WebSocket hides.
+// opError wraps err in a net.OpError. If a deadline has passed, it wraps os.ErrDeadlineExceeded
+// instead, which the WebSocket hides.
 func opError(op string, err error) error {
 	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		err = os.ErrDeadlineExceeded
@@ -110,7 +110,7 @@ func (c *conn) Close() error {
 	return c.ws.Close()
 }
 
-// sendClose tells the client why the WebSocket ends. It does not wait for a slow or
+// sendClose sends the client the reason why the WebSocket ends. It does not wait for a slow or
 // disconnected client.
 func (c *conn) sendClose(code int, why string) {
 	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(closeTimeout)) //nolint:errcheck // the client may have disconnected

@@ -14,7 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Path is where SDKs connect to AMQP in a WebSocket. Some add a slash.
+// Path is the path at which SDKs open a WebSocket for AMQP. Some SDKs add a slash.
 const Path = "/$servicebus/websocket"
 
 // IsPath reports whether path is Path, in any case.
@@ -26,20 +26,19 @@ const (
 	protocolAMQP       = "amqp"
 )
 
-// handshakeTimeout is how long a client has to read the response to its request.
+// handshakeTimeout bounds the time in which a client must read the response to its request.
 const handshakeTimeout = 10 * time.Second
 
-// A Handler upgrades requests. Make it with NewHandler. It is safe for concurrent use.
+// A Handler upgrades requests to WebSockets. NewHandler returns one. It is safe for concurrent use.
 type Handler struct {
 	serve    func(net.Conn, *http.Request)
 	origins  []string
 	upgrader websocket.Upgrader
 }
 
-// NewHandler returns a handler that upgrades requests for serve. serve gets the
-// connection and its request, and returns when it has closed the connection. Pages of
-// these origins may open a WebSocket, as well as those of the server's own; see
-// CheckOrigin.
+// NewHandler returns a handler that upgrades requests for serve. serve gets the connection and its
+// request, and returns when it has closed the connection. Pages of these origins may open a
+// WebSocket, as well as pages of the server itself; see CheckOrigin.
 func NewHandler(serve func(net.Conn, *http.Request), origins ...string) *Handler {
 	return &Handler{serve: serve, origins: origins, upgrader: websocket.Upgrader{
 		HandshakeTimeout: handshakeTimeout,
@@ -79,8 +78,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.serve(NewConn(ws), r)
 }
 
-// chooseSubprotocol returns the first of the offered subprotocols that is AMQP, as the client wrote
-// it. A client that offers none gets none.
+// chooseSubprotocol returns the first offered subprotocol that is AMQP, in the client's spelling.
+// It returns an empty one if the client offers none, and false if none of the offered ones is AMQP.
 func chooseSubprotocol(offered []string) (string, bool) {
 	for _, o := range offered {
 		if strings.EqualFold(o, protocolServiceBus) || strings.EqualFold(o, protocolAMQP) {
@@ -93,8 +92,8 @@ func chooseSubprotocol(offered []string) (string, bool) {
 // errOrigin is the error for text that is not an origin.
 var errOrigin = errors.New("an origin is http:// or https://, a host and perhaps a port, such as https://shop.example:8443")
 
-// CheckOrigin returns an origin as browsers write it: in lower case, without a slash at
-// the end and without a scheme's usual port.
+// CheckOrigin checks that text is an origin, and returns it as browsers write it: in lower case,
+// without a slash at the end and without the default port of its scheme.
 func CheckOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Host, "*") {
@@ -107,16 +106,16 @@ func CheckOrigin(text string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
-// isOriginAllowed reports whether a request may open a WebSocket: it comes from no page, or from
-// one of a permitted origin.
+// isOriginAllowed reports whether a request may open a WebSocket: it comes from a program, or from
+// a page of the server or of a permitted origin.
 func (h *Handler) isOriginAllowed(r *http.Request) bool {
 	return isSameOrigin(r) || slices.Contains(h.origins, strings.ToLower(r.Header.Get("Origin")))
 }
 
-// maxOriginLength is how many bytes of an origin a response quotes.
+// maxOriginLength is the length in bytes of the longest origin that a response quotes.
 const maxOriginLength = 200
 
-// refusalText returns why a page is refused, and which option permits it.
+// refusalText returns the reason why a page is refused, and the option that permits it.
 func refusalText(r *http.Request) string {
 	origin, err := CheckOrigin(r.Header.Get("Origin"))
 	if err != nil || len(origin) > maxOriginLength {

@@ -157,8 +157,8 @@ const (
 	codeArray32 = 0xf0
 )
 
-// layout is the length of the value after a constructor: fixed and its width, or one of
-// the classes below plus the width of its size field.
+// layout describes the value after a constructor: fixed plus the value's width, or one of the other
+// classes below plus the width of its size field.
 type layout uint8
 
 const (
@@ -171,8 +171,8 @@ const (
 
 const widthMask layout = 0x1f
 
-// layouts is indexed by constructor. The zero entry is for a described value, which is
-// two values.
+// layouts is indexed by constructor. The entry of codeDescribed is zero, because a described value
+// consists of two values.
 var layouts = [256]layout{
 	codeNull: fixed, codeTrue: fixed, codeFalse: fixed, codeUInt0: fixed, codeLong0: fixed, codeList0: fixed,
 	codeUByte: fixed + 1, codeByte: fixed + 1, codeSmallUInt: fixed + 1, codeSmallULong: fixed + 1,

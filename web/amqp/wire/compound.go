@@ -12,12 +12,12 @@ import (
 // that is itself a compound becomes a [value.Raw]. Null stands for an empty list, map or
 // array everywhere.
 
-// MaxElements is the maximum number of elements in a parsed list, array or map. A null
-// takes one byte on the wire and some forty in memory. Other limits are stricter for
-// requests and the properties of a message.
+// MaxElements is the maximum number of elements in a parsed list, array or map. A null takes one
+// byte on the wire and some forty in memory. Requests and the properties of a message have stricter
+// limits.
 const MaxElements = 32 << 10
 
-// elementCapacity returns n, or fails c and returns 0 if a compound of n elements is too large.
+// elementCapacity returns n. If that is more than a compound may have, it fails c and returns 0.
 func (c *cursor) elementCapacity(n int) int {
 	if n > MaxElements {
 		c.fail(CondDecodeError, "there are %d elements; at most %d are read", n, MaxElements)
@@ -51,8 +51,8 @@ func ParseList(b []byte) ([]value.Value, error) {
 // The longest descriptor of Service Bus has 45 bytes.
 const maxConstructor = 64
 
-// ParseArray decodes b, which must be exactly one array. Compound elements and those of
-// described types are returned as elements of a list would be.
+// ParseArray decodes b, which must be exactly one array. Compound and described elements are
+// returned as they are from a list.
 func ParseArray(b []byte) ([]value.Value, error) {
 	c := newCursor(b)
 	var all []value.Value
@@ -94,9 +94,9 @@ func (c *cursor) element(a elements) value.Value {
 	return v
 }
 
-// ParseMap decodes b, which must be exactly one map whose keys are strings or symbols:
-// the body of a request to $management, or a section of a [Message] that is a map. It
-// returns nil for an absent section, which is nil, and for null.
+// ParseMap decodes b, which must be exactly one map whose keys are strings or symbols: the body of
+// a request to $management, or a section of a [Message] that is a map. It returns nil for null, and
+// for a nil b, which is an absent section.
 func ParseMap(b []byte) (value.Properties, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -119,7 +119,7 @@ func ParseDescribed(b []byte) (descriptor, of value.Value, err error) {
 	return descriptor, of, c.checkEnd()
 }
 
-// checkEnd returns the error of a cursor, which must be at its end.
+// checkEnd returns the error of c. Bytes that are left over are an error too.
 func (c *cursor) checkEnd() error {
 	if c.err == nil && c.remaining() > 0 {
 		c.fail(CondDecodeError, "%d bytes are left over after a value", c.remaining())
@@ -183,8 +183,8 @@ func AppendList(b []byte, elements ...value.Value) []byte {
 	return closeCompound(b, at, codeList8, len(elements))
 }
 
-// AppendMap appends a map whose keys are strings. A nil p is an empty map: where a map is
-// mandatory, null is not valid.
+// AppendMap appends a map whose keys are strings. A nil p is written as an empty map, because null
+// is not valid where a map is mandatory.
 func AppendMap(b []byte, p value.Properties) []byte {
 	b, at := openCompound(b)
 	for i := range p {
@@ -206,9 +206,8 @@ func AppendFields(b []byte, p value.Properties) []byte {
 	return closeCompound(b, at, codeMap8, 2*len(p))
 }
 
-// AppendArray appends an array of values of one kind, or an empty one. It panics for an
-// element of another kind, and for the kinds of which it makes no arrays: null, raw and
-// the described ones.
+// AppendArray appends an array of values of one kind, or an empty one. It panics if an element has
+// another kind, or if arrays of the kind are not supported: null, raw and the described kinds.
 func AppendArray(b []byte, of value.Kind, elements ...value.Value) []byte {
 	code := widest(of)
 	if code == 0 {
@@ -244,8 +243,8 @@ func AppendArray(b []byte, of value.Kind, elements ...value.Value) []byte {
 	return closeCompound(b, at, codeArray8, len(elements))
 }
 
-// text returns the content of a value of variable width, corrected as by AppendValue, and
-// nil for other values.
+// text returns the content of a value of variable width as AppendValue writes it, with invalid text
+// replaced. For other values it returns nil.
 func text(v value.Value) []byte {
 	switch v.Kind() {
 	case value.String, value.Symbol, value.Binary:

@@ -18,8 +18,8 @@ type cursor struct {
 	end int // of the compound being read
 	err *ProtocolError
 
-	// Strings are parts of one copy of the first whole bytes, which is made for the first
-	// string. If whole is zero, each string is a copy of its own.
+	// Strings are parts of text, one copy of the first `whole` bytes of b, which is made for the
+	// first string. If whole is zero, each string is a copy of its own.
 	whole int
 	text  string
 }
@@ -145,7 +145,7 @@ func (c *cursor) bytes(code byte) []byte {
 	}
 }
 
-// isASCII reports whether b is ASCII, as almost all text is.
+// isASCII reports whether b is ASCII. It is fast, because almost all text is.
 func isASCII(b []byte) bool {
 	const high = 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
@@ -190,7 +190,8 @@ func (c *cursor) enterCompound(width layout) (outer, count int) {
 	return outer, int(n)
 }
 
-// leaveCompound leaves what enterCompound entered. All of it must have been read.
+// leaveCompound leaves the compound that enterCompound entered. Bytes of it that are left over are
+// an error.
 func (c *cursor) leaveCompound(outer int) {
 	if c.remaining() != 0 {
 		c.fail(CondDecodeError, "%d bytes are left over at the end of a list or map", c.remaining())

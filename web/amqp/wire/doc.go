@@ -1,9 +1,8 @@
-// Package wire encodes and decodes the bytes of AMQP 1.0, for a server that speaks it the
-// way Azure Service Bus does: types, frames, performatives, SASL, the sections of
-// messages, and the bodies that declare and discharge transactions. It has no state of
-// connections, sessions and links, starts no goroutine, and does I/O only through the
-// readers and writers that it is given. The comments name parts and sections of the OASIS
-// specification.
+// Package wire encodes and decodes the bytes of AMQP 1.0, for a server that speaks it the way Azure
+// Service Bus does: types, frames, performatives, SASL, the sections of messages, and the bodies
+// that declare and discharge transactions. It keeps no state of connections, sessions or links,
+// starts no goroutine, and does I/O only through the readers and writers that it is given. The
+// comments name parts and sections of the OASIS specification.
 //
 // # Frames
 //
@@ -13,13 +12,13 @@
 // buffer, so that many leave in one write; a [Splitter] does it for messages that need
 // several frames.
 //
-// Decoding is lenient where clients differ: fields may be null or omitted at the end,
-// descriptors may be symbols, several symbols may be one or an array, and strings and
-// symbols are interchangeable. Beyond that it is strict: mandatory fields must be
-// present, unknown fields must not, and a compound ends where its size says. Encoding is
-// the same for every peer, because some read fields by their position: every field is
-// present, absent ones as null; descriptors are smallulongs; several symbols are an array
-// even when there is only one.
+// Decoding is lenient where clients differ: fields may be null or omitted at the end, descriptors
+// may be symbols, a field of several symbols may be a single symbol or an array, and strings and
+// symbols are interchangeable. Otherwise it is strict: mandatory fields must be present, unknown
+// fields must not, and a compound must end where its size says. Encoding is the same for every
+// peer, because some peers read fields by their position: every field is written, absent ones as
+// null; descriptors are smallulongs; a field of several symbols is an array even if it has only
+// one.
 //
 // # Messages
 //

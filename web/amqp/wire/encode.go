@@ -98,14 +98,13 @@ func appendSize(b []byte, short byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, short+0x10), uint32(n))
 }
 
-// openCompound leaves room for the head of a short list, map or array. closeCompound
-// needs at.
+// openCompound leaves room for the head of a short list, map or array. at is for closeCompound.
 func openCompound(b []byte) (_ []byte, at int) {
 	return append(b, 0, 0, 0), len(b)
 }
 
-// closeCompound writes the head of the list, map or array that began at at. short is its
-// short constructor. It moves the content of a long one by six bytes.
+// closeCompound writes the head of the list, map or array that begins at b[at]. short is its short
+// constructor. It moves the content of a long compound by six bytes.
 func closeCompound(b []byte, at int, short byte, count int) []byte {
 	const head8, head32 = 3, 9
 	size := len(b) - at - head8

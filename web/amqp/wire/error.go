@@ -44,13 +44,13 @@ const (
 	CondTransactionTimeout   Condition = "amqp:transaction:timeout"
 )
 
-// A ProtocolError means that bytes are not what they should be. All other errors of this
-// package are those of the readers and writers that it was given.
+// A ProtocolError reports invalid bytes. All other errors of this package come from the readers and
+// writers that it was given.
 //
-// Condition is CondDecodeError for bytes that are not AMQP, CondInvalidField for AMQP
-// with a wrong or missing field, CondNotImplemented for an unknown described type,
-// CondFramingError for a broken frame or protocol header, and CondMessageSizeExceeded or
-// CondFrameSizeTooSmall for those sizes.
+// Condition is CondDecodeError for bytes that are not AMQP, CondInvalidField for AMQP with a wrong
+// or missing field, CondNotImplemented for an unknown described type, CondFramingError for a broken
+// frame or protocol header, and CondMessageSizeExceeded or CondFrameSizeTooSmall for messages and
+// frames of a wrong size.
 type ProtocolError struct {
 	Condition Condition
 	Text      string // expected and found values, for the peer's log

@@ -6,8 +6,9 @@ import (
 	"mayfly/engine/value"
 )
 
-// fields reads a composite, a described list, field by field in order. A null field and
-// one beyond the end of the list are both absent. The names are for errors.
+// fields reads a composite, which is a described list, field by field in order. A null field and
+// one beyond the end of the list are both absent. Its methods use the name of a field only in
+// errors.
 type fields struct {
 	c     *cursor
 	outer int

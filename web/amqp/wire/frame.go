@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// MinMaxFrameSize is the least maximum frame size that a peer may announce. Until the
-// open has announced more, frames are no larger (AMQP 1.0, part 2, 2.8.19).
+// MinMaxFrameSize is the least maximum frame size that a peer may announce. Frames are no larger
+// until the peer's open has announced more (AMQP 1.0, part 2, 2.8.19).
 const MinMaxFrameSize = 512
 
 // FrameType is the type of a frame's body (part 2, 2.3.1; part 5, 5.3.1).
@@ -19,13 +19,13 @@ const (
 	FrameSASL FrameType = 1
 )
 
-// frameHeaderSize is the size of a frame's header, without an extended one.
+// frameHeaderSize is the size of a frame's header, without an extended header.
 const frameHeaderSize = 8
 
 // A Frame is one decoded frame.
 type Frame struct {
 	Type    FrameType
-	Channel uint16 // without meaning in a SASL frame
+	Channel uint16 // meaningless in a SASL frame
 	Body    []byte // a performative and its payload; empty in a heartbeat
 }
 
@@ -158,7 +158,7 @@ func (r *Reader) fill(n int) error {
 	return nil
 }
 
-// makeRoom makes room for at least one of the next n bytes.
+// makeRoom makes room in the buffer for at least one more of the n bytes that fill waits for.
 func (r *Reader) makeRoom(n int) {
 	switch have := r.to - r.from; {
 	case r.buf == nil:
@@ -174,9 +174,8 @@ func (r *Reader) makeRoom(n int) {
 	}
 }
 
-// AppendFrame appends p in a frame to b, with its payload if it is a [Transfer]. The
-// frame may have any size; use a [Splitter] to bound it. The channel of a SASL frame is
-// 0.
+// AppendFrame appends p in a frame to b, followed by its payload if it is a [Transfer]. The frame
+// may have any size; use a [Splitter] to bound it. The channel of a SASL frame is 0.
 func AppendFrame(b []byte, channel uint16, p Performative) []byte {
 	start := len(b)
 	b = append(b, 0, 0, 0, 0, 2, 0, byte(channel>>8), byte(channel))

@@ -18,20 +18,21 @@ func (r Role) String() string {
 	return "sender"
 }
 
-// A SenderSettleMode is when a sender settles (part 2, 2.8.2).
+// A SenderSettleMode determines when a sender settles (part 2, 2.8.2).
 type SenderSettleMode uint8
 
-// When a sender settles. Absence means mixed.
+// The modes of a sender. An absent mode means SenderMixed.
 const (
 	SenderUnsettled SenderSettleMode = 0
 	SenderSettled   SenderSettleMode = 1
 	SenderMixed     SenderSettleMode = 2
 )
 
-// A ReceiverSettleMode is when a receiver settles (part 2, 2.8.3).
+// A ReceiverSettleMode determines when a receiver settles (part 2, 2.8.3).
 type ReceiverSettleMode uint8
 
-// When a receiver settles: at once, or after the sender has. Absence means first.
+// The modes of a receiver, which settles at once or after the sender has settled. An absent mode
+// means ReceiverFirst.
 const (
 	ReceiverFirst  ReceiverSettleMode = 0
 	ReceiverSecond ReceiverSettleMode = 1
@@ -46,7 +47,7 @@ type Attach struct {
 	SenderSettleMode     Opt[SenderSettleMode]
 	ReceiverSettleMode   Opt[ReceiverSettleMode]
 	Source               *Source      // nil for null, which in an answer refuses the link
-	Target               *Target      // nil for null, which in an answer refuses the link, and nil with a Coordinator
+	Target               *Target      // the same; also nil with a Coordinator
 	Coordinator          *Coordinator // the target of transactions
 	IncompleteUnsettled  bool
 	InitialDeliveryCount Opt[uint32] // mandatory for senders; a client may omit it

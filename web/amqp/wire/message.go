@@ -22,8 +22,7 @@ type Message struct {
 // BodyKind is the form of a body (AMQP 1.0, part 3, 3.2).
 type BodyKind uint8
 
-// The forms of a body. Some clients send messages without one, which is not the same as a
-// body without data.
+// The forms of a body. Some clients send messages without a body, which differs from an empty body.
 const (
 	NoBody BodyKind = iota
 	DataBody
@@ -31,7 +30,7 @@ const (
 	ValueBody
 )
 
-// A Body is the body of a message.
+// A Body describes the body of a message.
 type Body struct {
 	Kind     BodyKind
 	Sections int   // number of sections
@@ -43,8 +42,8 @@ type Body struct {
 // passed them on.
 func (b *Body) Encoded() []byte { return b.encoded }
 
-// Contents iterates over the content of each section: the bytes of data, the encoded list
-// of a sequence, or the encoded value. There are none if a [Scanner] passed them on.
+// Contents iterates over the content of each section: the bytes of data, the encoded list of a
+// sequence, or the encoded value. It yields nothing if a [Scanner] passed the body on.
 func (b *Body) Contents() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for rest := b.encoded; len(rest) > 0; {
@@ -84,9 +83,9 @@ func (b *Body) Content() []byte {
 	return joined
 }
 
-// Decode sets m from a complete encoded message. Every slice in m is a part of b. Decode
-// checks all values except the fields of header and properties, whose own Decode does,
-// and allocates nothing.
+// Decode sets m from a complete encoded message. Every slice in m is a part of b. Decode allocates
+// nothing. It checks all values except the fields of header and properties, which [Header.Decode]
+// and [Properties.Decode] check.
 func (m *Message) Decode(b []byte) error {
 	*m = Message{}
 	var order sectionOrder

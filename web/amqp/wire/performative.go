@@ -14,8 +14,8 @@ type Performative interface {
 	sealed()
 }
 
-// CodeOf returns the descriptor of the described value that b begins with: the
-// performative of a frame, or the type of a body sent to a coordinator.
+// CodeOf returns the descriptor of the described value at the beginning of b, such as the
+// performative of a frame or a body sent to a coordinator.
 func CodeOf(b []byte) (Code, error) {
 	c := newCursor(b)
 	code := c.descriptor()

@@ -6,8 +6,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Properties are a sender's properties of a message (AMQP 1.0, part 3, 3.2.4). A group is
-// a session of Service Bus, which may have the empty id.
+// Properties are a sender's properties of a message (AMQP 1.0, part 3, 3.2.4). Service Bus calls a
+// group a session; its id may be empty.
 type Properties struct {
 	MessageID          value.Value // null if absent; otherwise a ulong, uuid, binary or string, and from some clients an int
 	UserID             []byte      // nil if absent
@@ -24,7 +24,7 @@ type Properties struct {
 	ReplyToGroupID     Opt[string]
 }
 
-// Decode decodes the section's value. Nil, for a message without the section, gives no
+// Decode decodes the section's value. Nil, for a message without the section, gives empty
 // properties. Texts are parts of one copy of the section.
 func (p *Properties) Decode(section []byte) error {
 	*p = Properties{}
@@ -52,8 +52,8 @@ func (p *Properties) Decode(section []byte) error {
 	return c.checkEnd()
 }
 
-// id reads any value that is not a compound. Its type is kept, because an answer repeats
-// the id as it came.
+// id reads any value that is not a compound. It keeps the value's type, because an answer repeats
+// the id unchanged.
 func (f *fields) id(name string) value.Value {
 	if f.skipAbsent() {
 		return value.Value{}
@@ -65,7 +65,8 @@ func (f *fields) id(name string) value.Value {
 	return v
 }
 
-// idText reads an id whose type is not kept: the standard requires a string.
+// idText reads an id as text. It accepts values of other types, although the standard requires a
+// string.
 func (f *fields) idText(name string) Opt[string] {
 	switch f.c.peek() {
 	case codeString8, codeString32, codeSymbol8, codeSymbol32:
@@ -78,9 +79,9 @@ func (f *fields) idText(name string) Opt[string] {
 	return Some(TextOfID(v))
 }
 
-// TextOfID returns the text of an id of any type, by which ids are compared everywhere
-// (MSG-11). The text of a binary is its bytes if they are UTF-8, because Python's SDK
-// sends as binary the strings that it has received. Otherwise it is base64.
+// TextOfID returns the text of an id of any type. Ids are always compared by this text (MSG-11).
+// The text of a binary is its bytes if they are UTF-8, because Python's SDK sends as binary the
+// strings that it has received. Otherwise it is base64.
 func TextOfID(v value.Value) string {
 	if v.Kind() == value.Binary {
 		if b, _ := v.Bytes(); utf8.Valid(b) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Protocol is what a protocol header requests: id, major, minor and revision, a byte
-// each (AMQP 1.0, part 2, 2.2; part 5, 5.2.1 and 5.3.2).
+// A Protocol is the content of a protocol header: id, major, minor and revision, a byte each (AMQP
+// 1.0, part 2, 2.2; part 5, 5.2.1 and 5.3.2).
 type Protocol uint32
 
 // The protocols, all in version 1.0.0.
@@ -20,7 +20,7 @@ const (
 // ProtocolHeaderSize is the length of a protocol header in bytes.
 const ProtocolHeaderSize = 8
 
-// A NotAMQPError means that a peer's first bytes belong to a protocol other than AMQP.
+// A NotAMQPError reports that a peer's first bytes are not those of AMQP.
 type NotAMQPError struct{ FirstBytes [ProtocolHeaderSize]byte }
 
 func (e *NotAMQPError) Error() string {

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// DefaultLimit is how many bytes a [Scanner] keeps by default.
+// DefaultLimit is the default of a [Scanner]'s Limit, in bytes.
 const DefaultLimit = 1 << 20
 
 // A Scanner finds the sections of one encoded message that arrives in pieces of any size:
@@ -20,7 +20,7 @@ type Scanner struct {
 	// each ended. When its Write is called first, Head is complete. Nil means data
 	// sections are kept like all others.
 	Data io.Writer
-	// Limit is how many bytes may be kept. A message that needs more is refused with
+	// Limit is the maximum number of bytes to keep. A message that needs more is refused with
 	// CondMessageSizeExceeded. Zero means DefaultLimit.
 	Limit int
 
@@ -156,8 +156,8 @@ func (s *Scanner) Head() (m Message, ok bool) {
 	return m, true
 }
 
-// SectionEnds returns, for each data section that was passed on, how many bytes of data there
-// were at its end.
+// SectionEnds returns, for each data section that was passed on, how many bytes of data had been
+// passed on at its end.
 func (s *Scanner) SectionEnds() []int64 { return s.ends }
 
 // Message returns the whole message, after the last piece. Its slices are valid until the

@@ -28,7 +28,7 @@ func (s Section) isBody() bool { return s >= SectionData && s <= SectionValue }
 // maxDescriptorLength is the maximum length of a section's symbolic descriptor.
 const maxDescriptorLength = 64
 
-// sectionExtent is the extent of a section, in bytes from its beginning.
+// sectionExtent locates the parts of an encoded section, in bytes from its beginning.
 type sectionExtent struct {
 	section Section
 	value   int    // where the encoded value begins
@@ -36,9 +36,9 @@ type sectionExtent struct {
 	end     uint64 // where the next section begins
 }
 
-// parseSectionExtent parses the beginning of the section that b begins with, as far as necessary
-// to find its end. If b is too short for that, need is the length for the next attempt.
-// It is only a few bytes more, unless descriptors are long.
+// parseSectionExtent parses the section at the beginning of b as far as necessary to find its end.
+// If b is too short for that, need is the length for the next attempt. It is only a few bytes more,
+// unless descriptors are long.
 func parseSectionExtent(b []byte) (x sectionExtent, need int, err *ProtocolError) {
 	bad := func(at int, format string, args ...any) (sectionExtent, int, *ProtocolError) {
 		return sectionExtent{}, 0, &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf(format, args...), Offset: at}
@@ -154,10 +154,10 @@ func valueExtent(b []byte, depth int) (length uint64, need int, ok bool) {
 	}
 }
 
-// sectionOrder checks the order of sections. Those before the body come in any order and at
-// most once, because senders differ about the header and the delivery annotations, and
-// rhea puts the footer there. The body is of one kind, and a value is only one section.
-// After the body come the footer and, from Python's SDK, delivery annotations.
+// sectionOrder checks the order of sections. Those before the body come in any order and at most
+// once, because senders differ about the header and the delivery annotations, and rhea puts the
+// footer before the body. All sections of the body are of one kind, and a value body has only one
+// section. After the body come the footer and, from Python's SDK, delivery annotations.
 type sectionOrder struct {
 	seen      uint16 // a bit for each section
 	bodyEnded bool   // a section has followed the body
@@ -210,8 +210,8 @@ func AppendDataHeader(b []byte, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(b, codeBinary32), n)
 }
 
-// AppendSequences appends a section for each of the encoded lists in lists, the joined
-// form that [Body.Content] returns.
+// AppendSequences appends a section for each encoded list in lists, which are joined as by
+// [Body.Content].
 func AppendSequences(b, lists []byte) ([]byte, error) {
 	for len(lists) > 0 {
 		n, err := Skip(lists)

@@ -17,7 +17,8 @@ func valid(b []byte) bool {
 	return err == nil && n == len(b)
 }
 
-// maxEmptyElements bounds arrays whose elements have no bytes, because their size does not.
+// maxEmptyElements is the maximum number of elements in an array whose elements have no bytes. The
+// size of such an array does not limit their number.
 const maxEmptyElements = 256
 
 func (c *cursor) skip(depth int) {
@@ -109,7 +110,7 @@ func (c *cursor) checkPairs(code byte, count int) {
 	}
 }
 
-// elements describes an array that was entered. What remains of the cursor are its
+// elements describes an array that the cursor has entered. The cursor's remaining bytes are its
 // elements.
 type elements struct {
 	outer       int

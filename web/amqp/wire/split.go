@@ -36,9 +36,9 @@ func (s *Splitter) Remaining() int64 {
 	return int64(len(s.Head)) + int64(len(s.Body)) + s.StreamSize + int64(len(s.Tail))
 }
 
-// Next appends the frame of the next transfer to b. The error is Stream's, or that the
-// frames are too small for any payload. After an error b is unchanged, and the caller can
-// only abort the delivery or detach the link. Next panics when Done.
+// Next appends the frame of the next transfer to b. It fails if Stream does, or if the frames are
+// too small for any payload. After an error b is unchanged, and the caller can only abort the
+// delivery or detach the link. Next panics if Done is true.
 func (s *Splitter) Next(b []byte) ([]byte, error) {
 	if s.done {
 		panic("a delivery has no transfer after its last")

@@ -2,17 +2,16 @@ package wire
 
 import "mayfly/engine/value"
 
-// A State is the state of a delivery: one of the outcomes [Accepted], [Rejected],
-// [Released] and [Modified], or [Received], or the transactional [Declared] and
-// [Transactional] (AMQP 1.0, part 3, 3.4; part 4, 4.5.5 and 4.5.8). Nil is no state,
-// which differs from all of these.
+// A State is the state of a delivery: one of the outcomes [Accepted], [Rejected], [Released] and
+// [Modified], or [Received], or the transactional [Declared] and [Transactional] (AMQP 1.0, part 3,
+// 3.4; part 4, 4.5.5 and 4.5.8). Nil means no state, which differs from all of these.
 type State interface {
 	// StateCode returns the descriptor of the state.
 	StateCode() Code
 	appendState(b []byte) []byte
 }
 
-// Received is how much of a message has arrived.
+// Received states how much of a message has arrived.
 type Received struct {
 	SectionNumber uint32 // mandatory
 	SectionOffset uint64 // mandatory
@@ -29,7 +28,7 @@ type Rejected struct {
 // Released means that the message was not processed and will not be.
 type Released struct{}
 
-// Modified means that the message was not processed, and how it has changed. Service Bus
+// Modified means that the message was not processed, and states how it has changed. Service Bus
 // abandons it or, if undeliverable, defers it.
 type Modified struct {
 	DeliveryFailed     bool
@@ -180,7 +179,7 @@ func (f *fields) needUlong(name string) uint64 {
 	return n
 }
 
-// needBinary returns a copy, which outlives the frame.
+// needBinary reads a mandatory binary field. It returns a copy, which outlives the frame.
 func (f *fields) needBinary(name string) []byte {
 	b := f.binary(name)
 	if b == nil {

@@ -2,7 +2,7 @@ package wire
 
 import "mayfly/engine/value"
 
-// A Source is the source of a link's messages (AMQP 1.0, part 3, 3.5.3).
+// A Source describes the source of a link's messages (AMQP 1.0, part 3, 3.5.3).
 type Source struct {
 	Address               Opt[string]
 	Durable               Opt[uint32]
@@ -52,7 +52,7 @@ func (s *Source) append(b []byte) []byte {
 	return closeList(b, at, 11)
 }
 
-// A Target is the target of a link's messages (part 3, 3.5.4).
+// A Target describes the target of a link's messages (part 3, 3.5.4).
 type Target struct {
 	Address               Opt[string]
 	Durable               Opt[uint32]
@@ -69,7 +69,7 @@ type Coordinator struct {
 	Capabilities []string // symbols
 }
 
-// target reads either kind of target. The other result is nil.
+// target reads a target of either kind. The result for the other kind is nil.
 func (c *cursor) target() (*Target, *Coordinator) {
 	switch code := c.descriptor(); code {
 	case CodeTarget:
@@ -114,9 +114,9 @@ func (t *Coordinator) append(b []byte) []byte {
 	return closeList(b, at, 1)
 }
 
-// LifetimePolicy returns which of the four policies (part 3, 3.5.10 to 3.5.13) v is:
-// CodeDeleteOnClose to CodeDeleteOnNoLinksOrMessages. The key in a dynamic node's
-// properties is "lifetime-policy".
+// LifetimePolicy returns the policy that v encodes (part 3, 3.5.10 to 3.5.13): one of the four from
+// CodeDeleteOnClose to CodeDeleteOnNoLinksOrMessages. The key in a dynamic node's properties is
+// "lifetime-policy".
 func LifetimePolicy(v value.Value) (Code, error) {
 	raw, _ := v.Bytes()
 	c := newCursor(raw)

@@ -14,8 +14,8 @@ func TagOfLockToken(token [16]byte) (tag [16]byte) {
 	}
 }
 
-// LockTokenOfTag returns the lock token of a delivery tag. It reports false for a tag that is
-// not 16 bytes long, which is not the server's.
+// LockTokenOfTag returns the lock token of a delivery tag. It reports false for a tag that is not
+// 16 bytes long, because all tags of the server are.
 func LockTokenOfTag(tag []byte) (token [16]byte, ok bool) {
 	if len(tag) != len(token) {
 		return token, false

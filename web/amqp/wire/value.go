@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Described types of .NET, each a symbol and a string or a long. [value.Value] has kinds
-// for them.
+// Descriptors of .NET's types, whose values are strings or longs. [value.Value] has kinds for these
+// types.
 const (
 	symbolURI            = "com.microsoft:uri"
 	symbolDateTimeOffset = "com.microsoft:datetime-offset"

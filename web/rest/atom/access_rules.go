@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// readAccess parses the authorization rules of a description. was are the entity's rules
-// so far: a rule without a key keeps its old one, or gets a new one.
+// readAccess parses the authorization rules of a description. was holds the entity's present rules.
+// A rule in the description that lacks a key keeps the key that it has in was, or gets a new one.
 func readAccess(n *node, was []engine.AccessRule) ([]engine.AccessRule, error) {
 	var rules []engine.AccessRule
 	for _, one := range n.all("AuthorizationRule") {
@@ -45,7 +45,8 @@ func readAccess(n *node, was []engine.AccessRule) ([]engine.AccessRule, error) {
 	return rules, nil
 }
 
-// readInstant returns the zero Instant for an empty text and for the zero time of .NET.
+// readInstant parses a time. It returns the zero Instant for an empty text and for .NET's zero
+// time.
 func readInstant(text string) (engine.Instant, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -62,7 +63,7 @@ func readInstant(text string) (engine.Instant, error) {
 	return 0, nil
 }
 
-// encodeAccess returns the element of authorization rules. It omits times that are not set.
+// encodeAccess returns the AuthorizationRules element. It omits times that are not set.
 func encodeAccess(rules []engine.AccessRule) *element {
 	list := plain(engine.AuthorizationRules, "")
 	for _, r := range rules {

@@ -26,7 +26,7 @@ type answer struct {
 	c         echo.Context
 	limits    engine.Limits
 	namespace string
-	root      string // of entities' addresses: scheme and host
+	root      string // scheme and host of the entities' URLs
 	types     dialect
 	version   string // api-version as in the request, with "?"; empty if it has none
 }
@@ -96,9 +96,9 @@ func (a *answer) address(path string) string {
 	return a.root + (&url.URL{Path: path}).EscapedPath() + a.version
 }
 
-// inRequestCase returns the path of an entity with the segments Subscriptions and Rules in the
-// case of the request's path, because azure-servicebus 0.50.3 for Python searches an id
-// for the words that it has sent. Names stay as they are stored.
+// inRequestCase returns the path of an entity with the segments Subscriptions and Rules in the case
+// of the request's path, because azure-servicebus 0.50.3 for Python searches an id for the words
+// that it has sent. Names keep their stored case.
 func (a *answer) inRequestCase(path string) string {
 	parts, asked := strings.Split(path, "/"), strings.Split("/"+strings.Trim(a.c.Request().URL.Path, "/"), "/")
 	for i := 2; i < min(len(parts), len(asked)); i++ { // after the entity's first segment
@@ -109,7 +109,7 @@ func (a *answer) inRequestCase(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// entryOf returns an entry, for a feed or alone.
+// entryOf returns an entry, for a feed or as a document of its own.
 func (a *answer) entryOf(i item, attributes string) *element {
 	at := a.address(a.inRequestCase(i.address))
 	e := (&element{name: "entry", attributes: attributes}).append(
@@ -134,8 +134,8 @@ func (a *answer) entry(code int, i item) error {
 	return a.send(code, "entry", a.entryOf(i, attribute("xmlns", atomNamespace)))
 }
 
-// feed answers with a page of a list. If another page follows, its link is the second of
-// the feed: clients do not take a single entry for a list.
+// feed answers with a page of a list. If another page follows, the feed's second link is the URL of
+// that page.
 func (a *answer) feed(title string, p page, items []item) error {
 	self := a.address(a.c.Request().URL.Path)
 	f := (&element{name: "feed", attributes: attribute("xmlns", atomNamespace)}).append(

@@ -19,14 +19,14 @@ import (
 // Options configure a Handler. Broker and Logger are required.
 type Options struct {
 	Broker *broker.Broker
-	Logger *slog.Logger // of refused and failed requests
-	// Authorize decides whether a request may be carried out, before anything is read or
-	// looked up for it. Nil allows every request. An error with a method Status() int is
-	// answered with that status and the error's text.
+	Logger *slog.Logger // logs refused and failed requests
+	// Authorize decides whether a request may be carried out, before its body is read or its entity
+	// is looked up. Nil allows every request. An error with a method Status() int is answered with
+	// that status and the error's text.
 	Authorize func(*http.Request, Request) error
-	// Forward decides whether a request may make its entity forward to another one, which
-	// is not looked up. header is the header, beside Authorization, in which clients put
-	// a token for that. Nil allows every request. Its errors are like Authorize's.
+	// Forward decides whether a request may make its entity forward to another one, which need not
+	// exist. header names the header, besides Authorization, in which clients send a token for that
+	// entity. Nil allows every request. Errors are answered as those of Authorize are.
 	Forward func(r *http.Request, header string, to engine.Path) error
 }
 
@@ -176,7 +176,7 @@ func (d *Handler) rule(ctx context.Context, w Request) (engine.Path, engine.Rule
 	return s.Path, r, err
 }
 
-// client returns the name of a request's client for people.
+// client describes the client that sent r: the API that it uses and its address.
 func client(r *http.Request) string {
 	return "Atom " + proxy.Address(r)
 }

@@ -113,7 +113,8 @@ func (d *Handler) answerEntity(c echo.Context, code int, e engine.Entity) error 
 	return a.entry(code, a.entity(s))
 }
 
-// kindOf returns the kind of entity that a description is for.
+// kindOf returns the kind of entity that desc describes. It returns an error if the address of w
+// cannot have an entity of that kind.
 func kindOf(w Request, desc *node) (engine.EntityKind, error) {
 	for _, k := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
 		if desc.name == descriptionOf(k) && (k == engine.Subscription) == (w.Kind == Subscription) {
@@ -127,8 +128,8 @@ func descriptionOf(k engine.EntityKind) string {
 	return map[engine.EntityKind]string{engine.Queue: "QueueDescription", engine.Topic: "TopicDescription", engine.Subscription: "SubscriptionDescription"}[k]
 }
 
-// readDescription parses a description. was is the entity's description so far, or nil for a new
-// one.
+// readDescription parses a description. was is the entity's present configuration, or nil for a new
+// entity.
 func readDescription(was *engine.Config, kind engine.EntityKind, desc *node, l engine.Limits) (c engine.Config, err error) {
 	if was != nil {
 		c = *was
@@ -147,7 +148,7 @@ func readDescription(was *engine.Config, kind engine.EntityKind, desc *node, l e
 			text = partitionSize(*was, text, l)
 		}
 		if was != nil && p.Type != engine.EntityProperty && text == p.Text(*was) {
-			continue // keeps a default a default
+			continue // so that an unset property stays unset
 		}
 		if err := p.Set(&c, l, kind, text); err != nil {
 			return c, err

@@ -9,15 +9,14 @@
 //	GET             /{topic}/Subscriptions/{name}/Rules          a list
 //	GET PUT DELETE  /{topic}/Subscriptions/{name}/Rules/{rule}
 //
-// The keywords of an address have no case, a slash may follow, and names may contain
-// slashes. Every api-version is accepted. A description does not depend on it, nor on
-// enrich: it is always complete.
+// The keywords of an address are case-insensitive, an address may end in a slash, and names may
+// contain slashes. Every api-version is accepted. Descriptions are always complete, whatever the
+// api-version and the parameter enrich.
 //
-// PUT creates an entity, or with If-Match replaces its description: a property that the
-// body omits gets its default again, except those that are fixed at creation (PROP-1,
-// PROP-2). The body may have its elements in any order and with any prefix; unknown ones
-// are ignored. Responses have them in the service's order, because some clients require
-// it.
+// PUT creates an entity, or with If-Match replaces its description: a property that the body omits
+// gets its default again, except those that are fixed at creation (PROP-1, PROP-2). The body may
+// have its elements in any order and with any prefix; unknown elements are ignored. Responses have
+// the elements in the service's order, because some clients require it.
 //
 // Errors are <Error><Code/><Detail/></Error>, with a sub-code in the text by which
 // clients distinguish them (ERR-3, ERR-4).

@@ -91,7 +91,8 @@ func (a *answer) encodeElement(s engine.EntityState, name string) *element {
 	return plain(name, p.Text(s.Config))
 }
 
-// unlessEmpty returns an element with the first text that is not empty, or nil if all are.
+// unlessEmpty returns an element with the first text that is not empty, or nil if all texts are
+// empty.
 func unlessEmpty(name string, texts ...string) *element {
 	for _, t := range texts {
 		if t != "" {
@@ -160,7 +161,7 @@ func (d dialect) filter(f engine.Filter, parameters value.Properties) *element {
 	case engine.CorrelationFilter:
 		e := typed("Filter", "CorrelationFilter")
 		c, err := filter.ParseCorrelation(f.Text)
-		if err != nil { // another version wrote it; it selects no message
+		if err != nil { // written by another version; it selects no message
 			return e
 		}
 		for _, t := range []struct{ name, text string }{
@@ -192,8 +193,8 @@ func (d dialect) sql(e *element, text string, parameters value.Properties) *elem
 	return d.properties(e.append(plain("SqlExpression", text), plain("CompatibilityLevel", "20")), "Parameters", parameters)
 }
 
-// properties appends a list of keys and values to e. The length of the type's prefix is
-// fixed: clients cut it off by length.
+// properties appends a list of keys and values to e. The prefix of the type always has the same
+// length, because clients cut it off by length.
 func (d dialect) properties(e *element, name string, all value.Properties) *element {
 	if len(all) == 0 {
 		return e
@@ -211,8 +212,8 @@ func (d dialect) properties(e *element, name string, all value.Properties) *elem
 	return e.append(list)
 }
 
-// namespace returns the entry of the namespace. It was created with its oldest access
-// rule, and modified with the latest.
+// namespace returns the entry of the namespace. Its creation time is that of its oldest access
+// rule, and its modification time is that of the last change to a rule.
 func (d *Handler) namespace(a *answer, rules []engine.AccessRule) item {
 	created, modified := d.opened, d.opened
 	for i, r := range rules {

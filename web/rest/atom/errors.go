@@ -15,9 +15,9 @@ type statused interface {
 	Status() int
 }
 
-// status returns the HTTP status of an error (semantics §16, ERR-4) and its sub-code,
-// zero if it has none: those of package errorcodes, except for errors with a status of their
-// own.
+// status returns the HTTP status of an error (semantics §16, ERR-4) and its sub-code, or zero if it
+// has none. Errors with a status of their own keep it; all others get the codes of package
+// errorcodes.
 func status(err error) (code, sub int) {
 	if e, ok := errors.AsType[statused](err); ok {
 		return e.Status(), 0

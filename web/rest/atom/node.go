@@ -33,14 +33,14 @@ const (
 // A node is a parsed element.
 type node struct {
 	namespace, name string
-	text            string // its own, without that of its children
+	text            string // without the text of its children
 	attrs           []xml.Attr
 	children        []*node
 	parent          *node
 }
 
-// readBody reads a request's body. It takes room for the bytes that have arrived, so that
-// clients which announce large bodies and send little do not block others.
+// readBody reads a request's body. It reserves memory only for bytes that have arrived, so clients
+// that announce large bodies and send little do not block others.
 func readBody(r *http.Request) ([]byte, error) {
 	raw, err := origin.ShareOf(r.Context()).ReadAll(r.Context(), r.Body, maxBytes)
 	if err != nil {
@@ -110,7 +110,7 @@ func (n *node) isOurs() bool {
 	return strings.HasPrefix(n.namespace, "http://schemas.microsoft.com/") || n.namespace == atomNamespace || !strings.ContainsAny(n.namespace, ":/")
 }
 
-// isNamed reports whether n has this name.
+// isNamed reports whether n has this name, in a namespace that isOurs accepts.
 func (n *node) isNamed(name string) bool { return n.name == name && n.isOurs() }
 
 // child returns the child with this name, or nil if there is none or its attribute nil is
@@ -163,8 +163,8 @@ func (n *node) unique() error {
 	return nil
 }
 
-// attribute returns an attribute of XML Schema's namespace. Its prefix may be any, or
-// undeclared, because clients send parts of other documents back.
+// attribute returns an attribute of XML Schema's namespace. It accepts any prefix, even an
+// undeclared one, because clients send parts of other documents back.
 func (n *node) attribute(name string) string {
 	for _, a := range n.attrs {
 		if a.Name.Local == name && (a.Name.Space == schemaInstance || a.Name.Space != "xmlns" && a.Name.Space != "" && !strings.ContainsAny(a.Name.Space, ":/")) {

@@ -23,12 +23,12 @@ const (
 	Delete
 )
 
-// A Kind is what a request operates on. Addresses do not distinguish queues from topics,
-// as the engine does.
+// A Kind is the kind of resource that a request operates on. Unlike the engine, addresses do not
+// distinguish queues from topics.
 type Kind uint8
 
-// The kinds. Queues and Topics occur only in List. A List of Subscription or Rule has no
-// name of one.
+// The kinds. Queues and Topics occur only with List. With List, Subscription means all
+// subscriptions of a topic, and Rule all rules of a subscription.
 const (
 	Namespace Kind = iota + 1
 	Queues
@@ -38,8 +38,8 @@ const (
 	Rule
 )
 
-// A Request is a management request, as far as its method and address say. Nothing has been
-// looked up, and the names are as the client wrote them.
+// A Request is a management request as parsed from its method and address. Nothing has been looked
+// up, and the names are as the client wrote them.
 type Request struct {
 	Action       Action
 	Kind         Kind
@@ -57,8 +57,8 @@ func (w Request) Path() engine.Path {
 	return engine.Path(w.Entity)
 }
 
-// entityActions, listActions and namespaceActions have the methods of an address, and their
-// actions: of one entity, of a list, and of the namespace.
+// entityActions, listActions and namespaceActions map the methods that the address of an entity, a
+// list or the namespace allows to their actions.
 var entityActions = map[string]Action{
 	http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete,
 }
@@ -97,7 +97,7 @@ func parseRequest(method, escaped string) (Request, error) {
 	action, ok := may[method]
 	switch {
 	case ok:
-	case method == http.MethodPost: // as for messages, whose addresses package rest handles
+	case method == http.MethodPost: // clients post only messages, whose addresses package rest handles
 		return Request{}, errNoSuchAddress
 	default:
 		return Request{}, &methodError{method, may}
@@ -106,7 +106,8 @@ func parseRequest(method, escaped string) (Request, error) {
 	return w, nil
 }
 
-// parseSegments returns what an address names, and the methods that it allows.
+// parseSegments returns the request for an address, without its action, and the methods that the
+// address allows.
 func parseSegments(parts []string) (w Request, may map[string]Action, err error) {
 	is := func(i int, word string) bool { return i < len(parts) && strings.EqualFold(parts[i], word) }
 	switch {
@@ -131,7 +132,8 @@ func parseSegments(parts []string) (w Request, may map[string]Action, err error)
 	return Request{Kind: Entity, Entity: strings.Join(parts, "/")}, entityActions, nil
 }
 
-// parseSubscription returns what an address under a topic's subscriptions names.
+// parseSubscription is parseSegments for an address under a topic's subscriptions. parts are the
+// segments after "Subscriptions".
 func parseSubscription(topic string, parts []string) (Request, map[string]Action, error) {
 	w := Request{Kind: Subscription, Entity: topic}
 	if len(parts) == 0 {
@@ -186,7 +188,7 @@ func (a Action) method() string {
 
 var errNoSuchAddress = echo.NewHTTPError(http.StatusNotFound, "Nothing is served at this address. Entities are at /{name}, messages at /{name}/messages.")
 
-// A methodError means that an address allows other methods only.
+// A methodError reports a method that an address does not allow.
 type methodError struct {
 	method         string
 	allowedActions map[string]Action

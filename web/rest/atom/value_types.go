@@ -21,9 +21,9 @@ const (
 	fewTypes                   // the same without long and duration; a rule with another type makes the client fail to read the whole list
 )
 
-// dialectOf is the dialect of the client that sent r. The service writes every type to
-// every client, so some clients fail. Here a rule that was written in one language can be
-// read in the others.
+// dialectOf returns the dialect of the client that sent r. The service writes every type to every
+// client, so some clients fail. Here a rule that was written in one language can be read in the
+// others.
 func dialectOf(r *http.Request) dialect {
 	agent := r.UserAgent() + " " + r.Header.Get("X-Ms-Useragent") // browsers send the second header
 	switch {
@@ -36,10 +36,10 @@ func dialectOf(r *http.Request) dialect {
 	}
 }
 
-// A xmlType is the XML type of a value: its namespace and its name.
+// An xmlType is the XML type of a value: its namespace and its name.
 type xmlType struct{ namespace, name string }
 
-// Names of types that also stand for others, and of the type that has parts.
+// Names of the types that also represent other types, and of DateTimeOffset and its parts.
 const (
 	stringType = "string"
 	intType    = "int"
@@ -52,8 +52,8 @@ const (
 	minutesPart  = "OffsetMinutes"
 )
 
-// xmlTypes are the types in which values of each kind are written, as by the service. Types
-// that XML Schema lacks, or defines with years and months, are .NET's.
+// xmlTypes are the types in which values of each kind are written, as the service does. Types that
+// XML Schema lacks, and durations, which XML Schema defines with years and months, are .NET's.
 var xmlTypes = map[value.Kind]xmlType{
 	value.Bool: {schema, "boolean"}, value.Byte: {schema, "byte"}, value.UByte: {schema, "unsignedByte"}, value.Short: {schema, "short"},
 	value.UShort: {schema, "unsignedShort"}, value.Int: {schema, intType}, value.UInt: {schema, "unsignedInt"}, value.Long: {schema, longType},

@@ -45,7 +45,7 @@ func readValue(n *node) (value.Value, error) {
 		return readTime(text)
 	case !ok:
 		return value.Value{}, errors.New("values of the type '" + shorten.Quote(name) + "' are not supported")
-	case kind == value.Char: // .NET writes its number
+	case kind == value.Char: // .NET writes the character's number
 		if n, err := strconv.ParseUint(text, 10, 16); err == nil {
 			return value.OfChar(rune(n)), nil
 		}
@@ -68,9 +68,9 @@ func readValue(n *node) (value.Value, error) {
 	}
 }
 
-// readDateTimeOffset parses .NET's DateTimeOffset, a time in UTC and the offset for
-// display. It keeps only the time, as a message's datetime-offset does (FILT-32). A
-// DateTime without a time zone is in the offset, as for .NET.
+// readDateTimeOffset parses .NET's DateTimeOffset, a time in UTC and the offset for display. It
+// keeps only the time, as a message's datetime-offset does (FILT-32). A DateTime without a time
+// zone is local to the offset, as in .NET.
 func readDateTimeOffset(n *node) (value.Value, error) {
 	var text, minutes string
 	for _, c := range n.children {
@@ -111,13 +111,13 @@ func ticksOf(t time.Time) int64 {
 
 const (
 	ticksOf1970 = 621_355_968_000_000_000   // 1970-01-01, in ticks of 100 ns since 0001-01-01
-	lastTick    = 3_155_378_975_999_999_999 // of the year 9999
+	lastTick    = 3_155_378_975_999_999_999 // the last tick of the year 9999
 	perMilli    = 10_000
 )
 
-// readTime parses a time, to 100 ns. It returns a timestamp if that can hold the time, so
-// that it equals a message's timestamp. Otherwise the value keeps ticks, or that it has
-// no time zone.
+// readTime parses a time with a precision of 100 ns. It returns a timestamp if that can hold the
+// time, so that the value equals a message's timestamp. Otherwise it returns a DateTime, which has
+// ticks and may lack a time zone.
 func readTime(text string) (value.Value, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
 		t, err := time.Parse(layout, text)

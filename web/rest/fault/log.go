@@ -20,9 +20,9 @@ type Log struct {
 	repeats loglimit.Repeats
 }
 
-// Respond answers c with f, which stands for err, and logs it. Two kinds of answers are
-// not logged: those to clients that have disconnected, and 404 for a GET, because clients
-// ask whether an entity exists before they create it.
+// Respond answers c with f, the response for err, and logs it. Two kinds of answers are not logged:
+// those to clients that have disconnected, and 404 for a GET, because clients ask whether an entity
+// exists before they create it.
 func (l *Log) Respond(c echo.Context, f Response, err error) {
 	l.write(c, f, err)
 	f.Write(c)
