@@ -162,7 +162,7 @@ func TickerEvent(ctx context.Context, p *pages.Pages, l recent.TickerEntry) comp
 // sentence returns the text of an event. The name of its single message is a link to href, if
 // there is one, and the server's own English words are a separate piece.
 func sentence(ctx context.Context, how eventStyle, n int, t recent.EventRecord, href string) []component.Text {
-	if how.textID == "" { // of a kind added by a later version
+	if how.textID == "" { // a later version added this kind
 		return []component.Text{pages.PlainText(t.Kind.String())}
 	}
 	args := EventArgs(ctx, t)

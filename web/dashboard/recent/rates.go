@@ -72,8 +72,8 @@ func (p *eventCounter) sum(now engine.Instant, stretches int, m RateKind) (n int
 	return n
 }
 
-// line returns the counts over time, oldest first. A point sums up as many intervals as given,
-// and the last point is the last complete one.
+// line returns the counts over time, oldest first. Each point is the sum of as many intervals as
+// stretches says, and the last point is the last complete one.
 func (p *eventCounter) line(now engine.Instant, stretches int, m RateKind) []float64 {
 	points := len(p.intervals)/stretches - 1
 	line := make([]float64, points)
@@ -110,7 +110,7 @@ func depthChange(e engine.Event) int64 {
 	}
 }
 
-// A depthHistory holds by how much a number changed in each of the latest intervals. It is not safe
+// A depthHistory holds the changes of a number in each of the latest intervals. It is not safe
 // for concurrent use.
 type depthHistory struct {
 	latest  engine.Instant // the latest interval

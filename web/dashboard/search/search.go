@@ -27,8 +27,8 @@ const (
 	maxSuggestedTerm = 80                     // bytes of a suggested term
 )
 
-// Search searches messages until there are enough to show or the time is up, and returns where
-// to continue.
+// Search returns the page of a search, with one batch of its results and the address of the next
+// batch.
 func Search(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	m := searchpage.Search{Query: strings.TrimSpace(at.Query.Get(page.SearchText))}
 	m.Shell = p.StaticShell(ctx, at, locale.T(ctx, "search.title"))
@@ -60,7 +60,7 @@ func Search(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 	return m, 0, fillBatch(ctx, p, &m, at, broker.SearchRequest{Query: q, From: from, Max: searchHits}, c)
 }
 
-// fillBatch fills in the results of one batch.
+// fillBatch fills in the results results of one batch.
 func fillBatch(ctx context.Context, p *pages.Pages, m *searchpage.Search, from pages.Address, in broker.SearchRequest, c list.ColumnChoice) error {
 	brief, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
