@@ -62,7 +62,8 @@
     const wrong = $("[aria-invalid=true]", dialog);
     (wrong ?? $("[autofocus]", dialog))?.focus({ preventScroll: !wrong }); // read the heading first
   };
-  // unheard reports that the result of a form is unknown.
+  // unheard returns content for the dialog that says that the result of a form is
+  // unknown.
   const unheard = () => {
     const words = JSON.parse(document.body.dataset.words || "{}");
     const made = (tag, text, set = {}) => Object.assign(document.createElement(tag), { textContent: text, ...set });

@@ -128,7 +128,7 @@ func StyleOf(t recent.EventRecord) eventStyle {
 	return l
 }
 
-// entryStyle returns how a line is drawn, and the number that its text is about.
+// entryStyle returns the style of a ticker line, and the number in its text.
 func entryStyle(l recent.TickerEntry) (how eventStyle, n int) {
 	how, n = StyleOf(l.EventRecord), l.Similar
 	if l.Count > 0 || l.Key == 0 && !recent.OfSession(l.Kind) {

@@ -12,8 +12,9 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// explainTTL explains a message's time to live: which of the settings counts, when the clock started,
-// and what follows (TTL-4 … TTL-7, TTL-12 … TTL-16). A dead letter has none (TTL-33).
+// explainTTL explains a message's time to live: which setting applies, when it started, and what
+// happens at its end (TTL-4 … TTL-7, TTL-12 … TTL-16). A dead letter has no time to live
+// (TTL-33).
 func explainTTL(ctx context.Context, p *pages.Pages, m Snapshot, past []recent.EventRecord, now engine.Instant) component.TTLExplanation {
 	if m.Path.IsDeadLetter() {
 		return component.TTLExplanation{Says: []component.Text{pages.PlainText(locale.T(ctx, "why.dead"))}}
