@@ -70,7 +70,7 @@ func sourcesOf(ctx context.Context, p *pages.Pages, path engine.Path) ([]forward
 	return to[path.Fold()], nil
 }
 
-// A forwardings is the forwarding that an entity's page shows.
+// A forwardings holds the forwarding that an entity's page shows.
 type forwardings struct {
 	in, out []forwarding
 	omitted int // sources that are left out

@@ -30,8 +30,8 @@ type History struct {
 	failed    bool                 // the history could not be read
 }
 
-// liveHistory returns the history of a message that still exists. A live page renders every
-// second: it reads the history only now and then, and in between adds new events from memory.
+// liveHistory returns the history of a message that still exists. A live page is rendered every
+// second, so it reads the history only now and then, and in between adds new events from memory.
 func liveHistory(ctx context.Context, p *pages.Pages, k engine.Key) History {
 	if view.ClocksFrozen(ctx) {
 		if c, ok := pages.State[historyCache](p).get(k); ok {
@@ -57,7 +57,7 @@ func (c History) withNewer(past []recent.EventRecord) History {
 
 const (
 	historyCacheTime   = 10 * time.Second
-	maxCachedHistories = 128 // histories
+	maxCachedHistories = 128
 )
 
 // historyCache caches recently read histories. It is safe for concurrent use.

@@ -25,8 +25,8 @@ const resubmittedCopy = "resubmitted copy"
 
 // relatedMessages returns the messages that share k's content: the message that k was copied
 // from, copies of k, and the other copies that a topic made of the same message. They are found
-// in the history or in memory through events at the same instant as an event of k; what neither
-// recorded is missing. more reports that there are more than are shown.
+// by their events in the history and in memory, at the same instant as an event of k, so a
+// message without such an event is missing. more reports that there are more than are shown.
 func relatedMessages(ctx context.Context, p *pages.Pages, k, content engine.Key, past []recent.EventRecord) (out []message.RelatedMessage, more bool) {
 	known := map[engine.Key]bool{k: true}
 	steps := 0

@@ -69,7 +69,7 @@ func Fate(path engine.Path, keepsDead bool) component.ExpiryOutcome { //nolint:r
 }
 
 // HasExpired reports whether a message has expired but still exists: a deferred message stays
-// until it is asked for (DEF-9), a locked one until its lock ends (TTL-20).
+// until a receiver asks for it (DEF-9), a locked one until its lock ends (TTL-20).
 func HasExpired(r engine.Row, now engine.Instant) bool { return r.Expires.Passed(now) }
 
 // Countdown returns a countdown for a sentence. Its colour does not change as time passes.

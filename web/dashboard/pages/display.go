@@ -144,7 +144,7 @@ func Destination(r engine.Row) engine.Path {
 	return r.Path.Entity()
 }
 
-// MessageNames returns the names of the first messages of rows.
+// MessageNames returns the names of messages, with their sequence numbers.
 func MessageNames(rows []engine.Row) (out []string) {
 	for _, r := range rows {
 		name, number := recent.ShortName(r.Content, r.Message.Seq), "#"+strconv.FormatInt(int64(r.Message.Seq), 10)

@@ -153,7 +153,7 @@ func (t *FormState) LimitRows(ctx context.Context, prefix, field string) {
 	}
 }
 
-// SetError sets the error of a field.
+// SetError sets the error of a field, unless the field already has one.
 func (t *FormState) SetError(field string, says component.Text) {
 	if t.Errors[field].S == "" {
 		t.Errors[field] = says

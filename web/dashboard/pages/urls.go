@@ -54,8 +54,8 @@ func (p *Pages) ExportURL(x Export) string {
 	return to
 }
 
-// NewJobURL returns the address of the form for a job on the messages of x, filled in. by is
-// the duration if the job extends them.
+// NewJobURL returns the address of the filled-in form for a job on the messages of x. by is the
+// duration if the job extends them.
 func (p *Pages) NewJobURL(kind job.Kind, x Export, by string) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Jobs, Action: "new"}.WithQuery(
 		page.FieldJobKind, string(kind), page.FieldJobPath, x.Path, page.FieldQuery, x.Query, page.FieldBy, by))

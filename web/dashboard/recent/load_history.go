@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	pastTickerEvents = 400 // events of the history among which the ticker's lines are searched
-	// pastTickerMaxAge is the greatest age of these: the ticker shows no dates.
+	pastTickerEvents = 400 // past events that are read to fill the ticker
+	// pastTickerMaxAge is the greatest age of these events, because the ticker shows no dates.
 	pastTickerMaxAge  = 12 * time.Hour
 	pastExpiredEvents = 1000
 )

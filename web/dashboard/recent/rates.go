@@ -36,7 +36,7 @@ func rateKindOf(e engine.Event) (m RateKind, ok bool) {
 // newEventCounter. It is not safe for concurrent use.
 type eventCounter struct {
 	step      engine.Instant  // milliseconds of an interval
-	intervals []countInterval // interval i is at index i % len
+	intervals []countInterval // interval i is at index i % len(intervals)
 }
 
 type countInterval struct {
@@ -78,7 +78,7 @@ func (p *eventCounter) line(now engine.Instant, stretches int, m RateKind) []flo
 	points := len(p.intervals)/stretches - 1
 	line := make([]float64, points)
 	group := engine.Instant(stretches)
-	last := now/p.step/group*group - 1 // of the latest group that is over
+	last := now/p.step/group*group - 1 // the last interval of the latest group that is over
 	for i := range points {
 		for j := range stretches {
 			tick := last - engine.Instant(i*stretches+j)

@@ -16,7 +16,7 @@ import (
 
 // Limits on the stored events since the start.
 const (
-	maxLifeEvents      = 50_000 // of all messages together
+	maxLifeEvents      = 50_000 // events of all messages together
 	tickerCapacity     = 50
 	maxLinesPerSecond  = 20
 	expiredCapacity    = 25 // messages that expired
@@ -28,8 +28,8 @@ const (
 )
 
 // Events keeps recent events of the broker in memory: rates, the ticker, expired messages,
-// automatic deletions, the events of messages, and messages that no subscription took. Events
-// of earlier processes are read from the history, see loadHistory. It is bounded in memory and
+// automatic deletions, the events of messages, and messages that no subscription took. Events of
+// earlier processes are read from the history, see loadHistory. Events is bounded in memory and
 // safe for concurrent use.
 type Events struct {
 	b             *broker.Broker
@@ -54,7 +54,7 @@ type Events struct {
 	lines           []TickerEntry   // newest last
 	second          tickerSecond    // the latest second
 	expired         []EventRecord   // newest last
-	deleted         deletedEntities // deleted entities
+	deleted         deletedEntities // recently deleted entities
 	created         map[string]bool // folded paths of entities created before the deletions of earlier processes were read; nil after
 	lastEntityEvent uint64          // number of the last event that created, changed or deleted an entity
 	lastServerEvent uint64          // number of the last event of an operator or of the server

@@ -12,12 +12,12 @@ import (
 // MaxUses is how many uses of an entity are remembered.
 const (
 	MaxUses         = 20  // lines of a use history, as many as the engine keeps
-	maxUseEvents    = 200 // events of the history read for one use history
-	maxUseHistories = 500 // entities with a use history from the history
+	maxUseEvents    = 200 // events that are read for one use history
+	maxUseHistories = 500 // entities whose use histories are read
 )
 
-// A useHistory lists the uses of a temporary entity from the history, from before the broker
-// recorded them itself, latest first. It lacks peeks, views and empty receives, which leave no
+// A useHistory lists the uses of a temporary entity from before the broker recorded uses, latest
+// first. It is made from the history. It lacks peeks, views and empty receives, which leave no
 // event.
 type useHistory []engine.Use
 

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	searchHits       = 50                     // of one batch
+	searchHits       = 50                     // results of one batch
 	searchTime       = 120 * time.Millisecond // time limit of one batch; the page's script asks for the next
 	maxSuggestedTerm = 80                     // bytes of a suggested term
 )
@@ -60,7 +60,7 @@ func Search(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 	return m, 0, fillBatch(ctx, p, &m, at, broker.SearchRequest{Query: q, From: from, Max: searchHits}, c)
 }
 
-// fillBatch fills in the results results of one batch.
+// fillBatch fills in the results of one batch.
 func fillBatch(ctx context.Context, p *pages.Pages, m *searchpage.Search, from pages.Address, in broker.SearchRequest, c list.ColumnChoice) error {
 	brief, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
