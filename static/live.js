@@ -1028,10 +1028,10 @@
     else location.assign(home() + "/search");
   };
 
-  // ── A scene ─────────────────────────────────────────────────────────────── spot
-  // highlights the links to the entities and messages of a scene's step, with the rows or
-  // cards around them. On the page of such an entity or message it highlights the heading
-  // instead. It scrolls to the highlight once per step.
+  // ── A scene ───────────────────────────────────────────────────────────────
+  // spot highlights the links to the entities and messages of a scene's step, with the
+  // rows or cards around them. On the page of such an entity or message it highlights the
+  // heading instead. It scrolls to the highlight once per step.
   let brought = "", said = "";
   const inSight = (el) => {
     const { top, bottom } = el.getBoundingClientRect();

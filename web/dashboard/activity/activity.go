@@ -23,7 +23,7 @@ import (
 
 const (
 	activityPageSize   = 50
-	activitySearchTime = 90 * time.Millisecond // time limit of the search for a page
+	activitySearchTime = 90 * time.Millisecond // time limit of the search for the events of a page
 	// activityFresh is how long a result may be used while more events happen, and activityMaxAge
 	// while none do. The latter is limited because events that leave the history go unnoticed.
 	activityFresh  = time.Second
@@ -204,7 +204,7 @@ func activityRows(ctx context.Context, p *pages.Pages, m *activity.Activity, eve
 		return nil, err
 	}
 	for _, e := range events {
-		if e.Content == "" { // the content of a message never changes
+		if e.Content == "" { // an event may omit the content, which never changes
 			e.Content = contents[e.Message.Key]
 		}
 		m.Rows = append(m.Rows, activityRow(ctx, p, e, now))

@@ -144,8 +144,8 @@ func AccessKeys(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pag
 	return m, nil
 }
 
-// accessRule finds the rule that at names. It sets in to the owner of the rule, and row to the
-// rule for display.
+// accessRule finds the rule that an address names. It sets *in to the owner of the rule, and *row
+// to the rule for display.
 func accessRule(ctx context.Context, p *pages.Pages, at pages.Address, in *admin.AccessOwnerRef, row *admin.AccessRow) (path engine.Path, r engine.AccessRule, err error) {
 	if path, err = accessOwner(p, at); err != nil {
 		return path, r, err

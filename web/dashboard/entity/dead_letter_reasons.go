@@ -170,7 +170,7 @@ func (d *deadLetterSummary) rows(r broker.Reader, b engine.Browse, reason, text 
 	return rows, nil
 }
 
-// emptyReason is the parameter of addresses for dead letters without a reason.
+// emptyReason is the parameter in addresses for dead letters without a reason.
 const emptyReason = "-"
 
 func reasonParameter(reason string) string { return cmp.Or(reason, emptyReason) }

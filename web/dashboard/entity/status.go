@@ -24,7 +24,7 @@ func ParseStatus(kind engine.EntityKind, name string) (s engine.Status, ok bool)
 	return all[i], true
 }
 
-// StopsOperation reports whether this change of status stops sends, receives or changes of rules
+// StopsOperation reports whether a change of status stops sends, receives or changes of rules
 // (STAT-9).
 func StopsOperation(kind engine.EntityKind, from, to engine.Status) bool {
 	return kind != engine.Subscription && pages.AllowsSend(from) && !pages.AllowsSend(to) ||

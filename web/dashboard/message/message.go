@@ -255,7 +255,7 @@ func removedMessagePage(ctx context.Context, p *pages.Pages, at pages.Address) (
 		return out, s.Event, nil
 	}
 	last, kind := final.Path, engine.Queue
-	if final.Kind == engine.EventUnmatched { // it never got further than its topic
+	if final.Kind == engine.EventUnmatched { // no subscription took it, so it was only in its topic
 		kind = engine.Topic
 	}
 	if e := c.last; e.Kind != 0 {

@@ -78,7 +78,7 @@ func InputDuration(d time.Duration) string {
 // RemoveSpaces removes spaces, so that users can write 1h 30m for a duration.
 func RemoveSpaces(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// KeyText returns a key as addresses contain it.
+// KeyText formats a key for addresses.
 func KeyText(k engine.Key) string { return strconv.FormatUint(uint64(k), 10) }
 
 // PlainText returns s as text without emphasis.

@@ -67,8 +67,8 @@ func memoryArgs(ctx context.Context, m broker.Memory) locale.Args {
 	return locale.Args{"Kept": component.Bytes(ctx, m.Used), "Limit": component.Bytes(ctx, m.Limit)}
 }
 
-// DamagedNotice returns a notice if there are damaged messages for which is returns true. It
-// queries the broker only if any message is damaged.
+// DamagedNotice returns a notice if is selects any of the damaged messages. It queries the broker
+// only if any message is damaged.
 func (p *Pages) DamagedNotice(ctx context.Context, is func(engine.DamagedMessage) bool, words string) component.Notice {
 	if p.Broker.Health().Damaged == 0 {
 		return component.Notice{}

@@ -171,7 +171,7 @@ func State[T any](p *Pages) *T {
 	return kept.(*T) //nolint:forcetypeassert // kept by its type
 }
 
-// URL returns the address at, including the base path.
+// URL returns at as text, including the base path.
 func (p *Pages) URL(at Address) string { return p.Options.Base + at.String() }
 
 // Home returns the address of the overview, including the base path.

@@ -303,8 +303,8 @@ func (r *Events) WaitFor(ctx context.Context, n uint64) {
 	}
 }
 
-// Ticker returns the latest lines, newest first and most at most, and how many events of the
-// latest second they do not cover. With within it leaves out events of the server.
+// Ticker returns up to most of the latest lines, newest first, and how many events of the latest
+// second they do not cover. If within is true, it leaves out events of the server.
 func (r *Events) Ticker(within bool, most int) (lines []TickerEntry, more int) { //nolint:revive // whether the viewer is confined to the namespace
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -340,7 +340,7 @@ func (r *Events) ExpiredSince(since engine.Instant) (out []EventRecord) {
 	return out
 }
 
-// Sum returns the number of events of kind m in the last seconds, of which there are at most 600.
+// Sum returns the number of events of kind m in the given number of last seconds, at most 600.
 func (r *Events) Sum(now engine.Instant, seconds int, m RateKind) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
