@@ -62,7 +62,7 @@
     const wrong = $("[aria-invalid=true]", dialog);
     (wrong ?? $("[autofocus]", dialog))?.focus({ preventScroll: !wrong }); // read the heading first
   };
-  // unheard reports that the result of a form is unknown.
+  // unheard returns the content of a dialog for a form whose result is unknown.
   const unheard = () => {
     const words = JSON.parse(document.body.dataset.words || "{}");
     const made = (tag, text, set = {}) => Object.assign(document.createElement(tag), { textContent: text, ...set });

@@ -205,9 +205,10 @@
     for (const { name, value } of next.attributes) if (last.getAttribute(name) !== value) live.setAttribute(name, value);
     for (const { name } of [...last.attributes]) if (!next.hasAttribute(name)) live.removeAttribute(name);
   };
-  // children is morph for the nodes in live. Each node becomes the next one of its type, but
-  // controls that are in next too are kept, because the user may have just pressed one of
-  // them. If a script has added or removed nodes, those in live count as the last ones.
+  // children is morph for the child nodes of live. Each node becomes the next one of its
+  // type, but controls that are in next, too, are kept, because the user may have just
+  // pressed one of them. If a script has added or removed child nodes, the present ones
+  // replace those of last.
   const controls = ":is(a, button, input, summary, :has(a, button, input, summary)):not(td, th)";
   const children = (live, last, next, changed) => {
     const mine = [...live.childNodes], ours = mine.length === last.childNodes.length, were = ours ? [...last.childNodes] : mine;
@@ -518,8 +519,8 @@
     show();
   };
   const drop = () => { const ws = link.ws; lost(); ws?.close(); };
-  // cease stops all updates and leaves the page as it is. drift stops them too, except
-  // news of talks, which the socket outside the namespaces sends.
+  // cease stops all updates and leaves the page unchanged. drift does so too, but
+  // connects to the socket outside the namespaces, which reports presentations.
   const cease = () => {
     ceased = true;
     frozen ||= now();
@@ -750,8 +751,8 @@
     else if (history.state?.drawer) open(location.href);
     else location.reload(); // the page under the drawer has changed
   };
-  // beyond reports whether a click leads to a fragment of the drawer's own page. The
-  // browser would look for that fragment in the page below.
+  // beyond handles a click that leads to a fragment of the drawer's own page, and reports
+  // whether it was one. The browser would look for that fragment in the page below.
   const beyond = (e) => {
     const from = e.target.closest("a[href*='#']"), at = bareURL(location.href);
     if (!panes[1] || !from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return false;
@@ -763,13 +764,13 @@
     location.assign(href);
     return true;
   };
-  // What present.js uses.
+  // Functions that present.js uses.
   Object.assign(count, {
     send, word, hurry, cease, drift,
     places: () => [panes[0]?.url ?? location.href, panes[1] ? location.href : ""].map(bareURL),
     lay: (href) => (href && roomy.matches && topic() ? open(href, null) : href ? location.assign(href) : shut()),
   });
-  // drawn reports whether a click opens a drawer.
+  // drawn opens the drawer if a click asks for it, and reports whether it did.
   const drawn = (e) => {
     const from = e.target.closest("a[data-drawer], .drawer :is(.seg, .newer) a");
     if (!from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || !roomy.matches || !topic()) return false;
@@ -976,8 +977,8 @@
   };
 
   // ── Notices of finished actions ───────────────────────────────────────────
-  // A notice stays for some seconds. They do not count while the reader points at it or
-  // the page is hidden.
+  // A notice stays for some seconds. The time stops while the reader points at the notice
+  // or the page is hidden.
   const pass = () => {
     for (const el of all(".notice[data-stays]")) {
       if (touched(el) || hidden()) continue;
@@ -988,9 +989,9 @@
   };
 
   // ── Searching ─────────────────────────────────────────────────────────────
-  // A search page has the results of a short time. The script continues from there until
-  // there are enough results or the user stops it, and waits while the page is hidden.
-  // The outcome is announced once, after that of any action before it.
+  // A search page has the results that were found in a short time. The script continues
+  // the search until there are enough results or the user stops it, and waits while the
+  // page is hidden. The outcome is announced once, after the notice of an action.
   const seek = async () => {
     const panel = $("[data-search]");
     if (!panel) return;
@@ -1028,9 +1029,9 @@
   };
 
   // ── A scene ───────────────────────────────────────────────────────────────
-  // spot highlights what the step of a scene is about, wherever the page links to it. On
-  // its own page, where every link does, it highlights the heading. It scrolls there once
-  // per step.
+  // spot highlights the links to the entities and messages of a scene's step, with the
+  // rows or cards around them. On the page of such an entity or message it highlights the
+  // heading instead. It scrolls to the highlight once per step.
   let brought = "", said = "";
   const inSight = (el) => {
     const { top, bottom } = el.getBoundingClientRect();
@@ -1054,8 +1055,8 @@
     brought = step;
     if (![...lit].some(inSight)) [...lit][0].scrollIntoView({ block: "nearest" });
   };
-  // play submits a button of the scene's bar. Next step shows time pass, and the tab
-  // stays on this page if the step can be watched here.
+  // play submits a button of the scene's bar. The clock runs visibly to its new time, and
+  // the tab stays on this page if the step can be watched here.
   const play = async (e) => {
     const by = e.submitter;
     if (e.target.id !== "stage-form" || !by?.formAction) return;

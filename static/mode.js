@@ -39,8 +39,8 @@
   else if (asked.get("kiosk") === "1") tab.be("kiosk");
   else if (["present", "kiosk"].some((mode) => asked.has(mode))) tab.be("");
   else tell(["present", "kiosk", "audience"].find((mode) => mode === kept.get("mode")) ?? "");
-  // Remove the parameters from the address, except in kiosk mode, which is started by its
-  // address. A browser without storage keeps the address too.
+  // Remove the parameters from the address, except in kiosk mode, so that a reload of its
+  // address starts it again. A browser without storage keeps them, too.
   if (kept.get("mode") && ["follow", "present"].some((name) => asked.has(name))) {
     asked.delete("follow");
     asked.delete("present");

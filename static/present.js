@@ -152,13 +152,13 @@
   };
   // ended reports whether the last followed presentation was about a scene that has ended.
   const ended = (f) => f.scene && (!state?.begun || state.elsewhere || state.page === f.gone);
-  // answers returns the status of the server's answer for a page; 0 without an answer.
+  // answers returns the HTTP status of a page, or 0 if the server does not answer.
   const answers = async (url) => {
     try { return (await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(4500) })).status; } catch { return 0; }
   };
-  // go takes this tab to the presenter, unless it is on its way. It first checks a page
-  // that was gone, because the presenter may still be on it. On a narrow screen, the
-  // drawer's page replaces the page.
+  // go navigates this tab to the presenter's page, unless it is already navigating. If
+  // that page was gone before, go first checks that it answers again. On a narrow screen,
+  // the drawer's page replaces the page.
   const go = async () => {
     const f = follow();
     if (!f || f.off || mine || !state?.begun || !state.page) return;
@@ -215,10 +215,10 @@
     go();
   };
 
-  // After a link is revoked, the server no longer answers. After a scene ends, its page
-  // and its socket are gone: the follower waits on the home page if they may see it, or
-  // on what is left of this page if the home page was the scene's too. A scene that
-  // restarts is gone only briefly, so this takes two losses in a row.
+  // After a link is revoked, the server answers with 401. After a scene ends, its page
+  // and its socket are gone: the follower waits on the home page or, if that is not
+  // available, on this page without updates. A scene that restarts is gone only briefly,
+  // so this happens only when the socket is lost twice in a row.
   let losses = 0;
   page.lost = async () => {
     const f = follow();
@@ -244,8 +244,8 @@
   };
 
   // ── Kiosk mode ────────────────────────────────────────────────────────────
-  // If asked to, it cycles through pages, and only to pages that answer. If none does,
-  // the current page stays and shows since when.
+  // With the parameter every, it cycles through the pages that answer. If none does, the
+  // current page stays and shows since when it is out of date.
   const asked = new URLSearchParams(location.search);
   const span = (text) => {
     const [, n, unit] = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(text ?? "") ?? [];

@@ -15,7 +15,7 @@
   const words = JSON.parse(root.dataset.words);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 
-  // ── The API's address as this browser sees it, if it differs from the server's.
+  // ── Replace the API's address if this browser uses another one than the server.
   const said = root.dataset.reference;
   const base = location.origin + new URL(said).pathname;
   if (base !== said) {

@@ -50,8 +50,8 @@ func (d *Handler) addAccess(c echo.Context, at pages.Address, typed url.Values) 
 	})
 }
 
-// showKeys answers with the keys of a rule: by POST, so that no address in a history shows
-// them again.
+// showKeys serves the page with the keys of a rule. It handles a POST, so that no address in the
+// browser's history shows the keys again.
 func (d *Handler) showKeys(c echo.Context, at pages.Address, _ url.Values) error {
 	p, err := admin.AccessKeys(c.Request().Context(), d.pages, at)
 	if err != nil {

@@ -22,7 +22,7 @@ func (d *Handler) addAlert(c echo.Context, at pages.Address, typed url.Values) e
 	return d.saveAlert(c, at, typed, "alerts.added", d.alertRules.Add)
 }
 
-// editAlert replaces an alert rule, except whether it is off.
+// editAlert replaces an alert rule. A rule that is off stays off.
 func (d *Handler) editAlert(c echo.Context, at pages.Address, typed url.Values) error {
 	if d.alertRules == nil {
 		return pages.ErrPageNotFound
@@ -92,7 +92,7 @@ func (d *Handler) changeAlert(c echo.Context, at pages.Address, _ url.Values) er
 	return d.redirectWithNotice(c, to, component.Notice{Title: locale.T(ctx, said)})
 }
 
-// alertToasts returns the latest alerts, for the script.
+// alertToasts serves the latest alerts as toasts, which the script fetches.
 func (d *Handler) alertToasts(c echo.Context) error {
 	d.prepareContext(c)
 	at, err := d.address(c)

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// maxSelected is how many messages of a table one form acts on: as many as a search lists.
+	// maxSelected bounds the selected messages of a table that one form acts on.
 	maxSelected = 500
 	// maxResubmitted is how many dead letters one request resubmits.
 	maxResubmitted = 5000
@@ -34,7 +34,7 @@ const (
 // A bulkResult counts the outcomes of an operation on several messages.
 type bulkResult struct {
 	done   int
-	failed map[string]int // by the broker's error, as a text of the catalogue
+	failed map[string]int // counts by text id, one for each kind of error
 	err    error          // the first unexpected error
 }
 
@@ -126,8 +126,8 @@ func incremented(n map[string]int, id string) map[string]int {
 
 // A bulkAction is an operation on the messages that were selected in a table.
 type bulkAction struct {
-	operation engine.OperationKind // zero for the operations that engine.Operation does not have
-	textID    string               // the text for the messages that it succeeded for
+	operation engine.OperationKind // zero for actions that engine.Operation does not have
+	textID    string               // text id of the notice with the number of successes
 	job       job.Kind             // the job for all matching messages; empty if there is none
 	confirms  bool                 // it always asks for confirmation
 }
@@ -196,8 +196,8 @@ func (d *Handler) bulk(c echo.Context, at pages.Address, typed url.Values) error
 	return d.redirectBack(c, home, n)
 }
 
-// bulkOperation returns the operation for each of the messages. ready is false if the form must be
-// shown first; t gets the errors in it.
+// bulkOperation returns the operation for each of the messages. ready is false if the form must
+// be shown first. Errors in the form go to t.Errors.
 func (d *Handler) bulkOperation(c echo.Context, at pages.Address, do bulkAction, keys []engine.Key, t *pages.FormState, asked bool) (operation engine.Operation, ready bool, err error) {
 	ctx, typed := c.Request().Context(), t.Values
 	operation.Kind, operation.DropDuplicate = do.operation, typed.Get(page.FieldDuplicate) != ""
@@ -253,8 +253,8 @@ func (d *Handler) bulkOperation(c echo.Context, at pages.Address, do bulkAction,
 	return operation, len(t.Errors) == 0, nil
 }
 
-// redirectToJob redirects to the form of the job for all messages that match the table: it counts
-// them before anything is done.
+// redirectToJob redirects to the form of a job on all messages that match the table's query. That
+// form counts them before the job starts.
 func (d *Handler) redirectToJob(c echo.Context, at pages.Address, do bulkAction, typed url.Values) error {
 	of := pages.Export{Path: typed.Get(page.FieldJobPath), Query: typed.Get(page.FieldQuery)}
 	if at.Action == "bulk/export" {
@@ -292,7 +292,8 @@ func selectedKeys(ctx context.Context, typed url.Values) (keys []engine.Key, err
 	return keys, nil
 }
 
-// reasonsTooLong returns an error for a reason that is too long, before it is used many times.
+// reasonsTooLong returns the errors, by field, of a dead-letter reason or description that is too
+// long.
 func (d *Handler) reasonsTooLong(ctx context.Context, typed url.Values) map[string]component.Text {
 	wrong := map[string]component.Text{}
 	for _, field := range []string{page.FieldReason, page.FieldDescription} {
@@ -303,8 +304,8 @@ func (d *Handler) reasonsTooLong(ctx context.Context, typed url.Values) map[stri
 	return wrong
 }
 
-// resubmitAll resubmits the dead letters that exist now: those that arrive in the meantime
-// stay.
+// resubmitAll resubmits the dead letters that exist now, the oldest maxResubmitted at most. Dead
+// letters that arrive in the meantime stay.
 func (d *Handler) resubmitAll(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed}

@@ -11,7 +11,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// disconnect closes a client's connection. A connection that is already closed is no error.
+// disconnect closes a client's connection. It is no error if the connection is already closed.
 // The audit event is written first: if that fails, the connection stays.
 func (d *Handler) disconnect(c echo.Context, at pages.Address, _ url.Values) error {
 	ctx := c.Request().Context()

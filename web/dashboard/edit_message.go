@@ -21,8 +21,8 @@ import (
 	"mayfly/web/dashboard/send"
 )
 
-// editMessage sends an edited version of a stored message; the original is removed with it, or
-// stays (OPS-1, OPS-2).
+// editMessage sends an edited version of a stored message. The same operation removes the
+// original, unless the form asks for a copy (OPS-1, OPS-2).
 func (d *Handler) editMessage(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	for _, name := range []string{sendpage.SendRepeat, sendpage.SendEvery, sendpage.SendPlaceholders, sendpage.SendSchedule} {
@@ -98,14 +98,14 @@ func (d *Handler) editMessage(c echo.Context, at pages.Address, typed url.Values
 	return d.redirectBack(c, d.pages.MessageURL(at.Key), n)
 }
 
-// maxUndoBody is how many bytes of a body are kept while an edit can be undone: as many as a form
-// has room for.
+// maxUndoBody is the size of the largest body, in bytes, that is kept to undo an edit: the
+// largest that a form can edit.
 const maxUndoBody = send.MaxEditableBody
 
 // A formerBody is the body of a message before it was edited.
 type formerBody struct {
-	bytes     []byte // its bytes, unless same
-	unchanged bool   // a stored message still has it
+	bytes     []byte // nil if unchanged or tooLarge
+	unchanged bool   // a stored message still has the same body
 	tooLarge  bool   // it was too large to keep
 }
 

@@ -103,8 +103,8 @@ func (d *Handler) readEntityState(c echo.Context, path engine.Path) (e engine.En
 }
 
 // editEntity replaces an entity's properties (PROP-2). An edit that would make messages expire at
-// once has to be confirmed with their number. A form that is only tried is shown again with
-// its effects.
+// once has to be confirmed with their number. A preview shows the form again with the effects of
+// the edit.
 func (d *Handler) editEntity(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	e, err := d.readEntityState(c, at.Path)
@@ -205,8 +205,8 @@ func (d *Handler) deleteEntity(c echo.Context, at pages.Address, typed url.Value
 	return d.redirectWithNotice(c, to, component.Notice{Title: locale.T(ctx, "ui.deleted", locale.Args{"Name": pages.DisplayPath(e.Path)})})
 }
 
-// touchEntity counts as use of a temporary entity; pin keeps it from being deleted when idle, unpin
-// allows that again (OPS-9).
+// touchEntity counts as a use of a temporary entity. pinEntity keeps the entity from being
+// deleted when idle, and unpinEntity allows that again (OPS-9).
 func (d *Handler) touchEntity(c echo.Context, at pages.Address, _ url.Values) error {
 	return d.changeAutoDelete(c, at, d.b.Touch, "ui.touched", nil)
 }
@@ -219,8 +219,8 @@ func (d *Handler) unpinEntity(c echo.Context, at pages.Address, _ url.Values) er
 	return d.changeAutoDelete(c, at, d.b.Unpin, "ui.unpinned", d.b.Pin)
 }
 
-// changeAutoDelete changes how an entity deletes itself when idle; back undoes the change, or is nil if it
-// cannot be undone.
+// changeAutoDelete calls do to change an entity's automatic deletion. back undoes that change;
+// nil means that it cannot be undone.
 func (d *Handler) changeAutoDelete(c echo.Context, at pages.Address, do func(ctx context.Context, p engine.Path, actor string) error, says string, back func(ctx context.Context, p engine.Path, actor string) error) error {
 	ctx := c.Request().Context()
 	if err := do(ctx, at.Path, actor(c)); err != nil {
@@ -239,7 +239,8 @@ func (d *Handler) changeAutoDelete(c echo.Context, at pages.Address, do func(ctx
 	return d.redirectBack(c, d.pages.EntityURL(at.EntityType, at.Path), n)
 }
 
-// restoreEntity recreates an entity that deleted itself, from its description (OPS-9).
+// restoreEntity recreates an entity that was deleted automatically, from the record of its
+// deletion (OPS-9).
 func (d *Handler) restoreEntity(c echo.Context, at pages.Address, _ url.Values) error {
 	ctx := c.Request().Context()
 	gone, ok := d.pages.AutoDeletion(at.Epoch, at.ID)

@@ -32,9 +32,9 @@ func statusCode(err error) int {
 	return errorcodes.Page(err)
 }
 
-// errorText returns an error's sentence for people in English, or "" if it has none.
+// errorText returns the English text of an error for users, or "" if it has none.
 func errorText(err error) string {
-	if e, ok := errors.AsType[*engine.RuleError](err); ok { // before the Refusal in it
+	if e, ok := errors.AsType[*engine.RuleError](err); ok { // checked first, because it may wrap a Refusal
 		return e.Error()
 	}
 	if e, ok := errors.AsType[*engine.Refusal](err); ok {
@@ -52,7 +52,8 @@ func errorText(err error) string {
 	return ""
 }
 
-// errorMessage returns an error's sentence for people, or the zero Text if it has none.
+// errorMessage returns the text of an error for users, in the viewer's language if it is a
+// LocalizedError, or the zero Text if it has none.
 func errorMessage(err error) component.Text {
 	if own, ok := errors.AsType[*pages.LocalizedError](err); ok {
 		return component.Text{S: own.Text}
@@ -73,13 +74,13 @@ func withError(n component.Notice, err error) component.Notice {
 	return n
 }
 
-// retryAfter is when a client may retry at a busy server, in seconds, as in the APIs.
+// retryAfter is the Retry-After header of a busy server, in seconds, as in the APIs.
 const retryAfter = "10"
 
 // Error presents an error as a page. It is an echo.HTTPErrorHandler.
 func (d *Handler) Error(err error, c echo.Context) {
 	if c.Response().Committed {
-		return // a broken answer cannot be replaced
+		return // the response has begun, so no other can be sent
 	}
 	d.prepareContext(c)
 	code := statusCode(err)

@@ -21,7 +21,8 @@ import (
 const exportBatch = 1000
 
 // exportEvents sends all events that match a page of activity, as a file: JSON Lines, or CSV for
-// spreadsheets. It is complete: a search that cannot be read is refused.
+// spreadsheets. It returns an error for an invalid parameter, which the page would ignore, so
+// that the file is what the user asked for.
 func (d *Handler) exportEvents(c echo.Context) error {
 	d.prepareContext(c)
 	at, err := d.address(c)
@@ -41,7 +42,7 @@ func (d *Handler) exportEvents(c echo.Context) error {
 	for _, err := range wrong {
 		return err
 	}
-	part, err := history.Query(ctx, d.b, f, exportBatch) // so that a failure still has its status
+	part, err := history.Query(ctx, d.b, f, exportBatch) // before the header, so that an error can still set the status
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ type Options struct {
 	AlertRules    *alert.Rules           // the broker's alert rules, as in Pages; zero means none
 	Forms         *origin.Forms          // zero means new ones
 	Presentations *presentation.Registry // presentations, as in the hub; zero means none
-	Links         Links                  // makes read-only links for presentations; zero means none, and followers may do what everybody may
+	Links         Links                  // makes read-only links for presentations; zero means that followers get ordinary links
 	Tokens        *token.Registry        // tokens and links of the server; zero means none
 	PublicURLs    []string               // the dashboard's addresses for other machines, as URLs
 	Safe          bool                   // irreversible deletions are refused for all callers
@@ -119,8 +119,8 @@ func (d *Handler) prepareContext(c echo.Context) {
 	c.SetRequest(r.WithContext(pages.WithVisitor(ctx, who)))
 }
 
-// Allowed returns a function that reports whether a role may open an address as pages write it, with
-// the base path. Addresses outside the dashboard are for everybody.
+// Allowed returns a function that reports whether a role may open an address of a page, including
+// the base path. Every role may open addresses outside the dashboard.
 func (d *Handler) Allowed(role auth.Role) func(method, href string) bool {
 	return func(method, href string) bool {
 		at, ok := strings.CutPrefix(href, d.base)
@@ -136,7 +136,7 @@ func (d *Handler) redirectHome(c echo.Context) error {
 	return c.Redirect(http.StatusFound, d.pages.Home())
 }
 
-// address returns the place in the request's address.
+// address parses the request's address.
 func (d *Handler) address(c echo.Context) (pages.Address, error) {
 	u := c.Request().URL
 	raw := u.EscapedPath()
@@ -169,7 +169,7 @@ func (d *Handler) openPage(c echo.Context) (view.Page, pages.Address, error) {
 	return p, at, err
 }
 
-// writeOpened answers with a page, or with the part of it that the script asks for.
+// writeOpened writes a page, or only the part of it that the script requested.
 func (d *Handler) writeOpened(c echo.Context, p view.Page) error {
 	if m, ok := p.(view.Lookup); ok && m.NotFound() {
 		return d.writePage(c, http.StatusNotFound, p)
@@ -194,7 +194,7 @@ const (
 
 func wantsDialog(r *http.Request) bool { return r.Header.Get(dialogHeader) != "" }
 
-// writePage answers with a page, or with the part of it that the script shows over another page.
+// writePage writes a page, or only the part of it that the script shows over another page.
 func (d *Handler) writePage(c echo.Context, status int, p view.Page) error {
 	if asks, ok := p.(view.Dialog); ok && wantsDialog(c.Request()) {
 		return d.writeComponent(c, status, asks.Dialog())
@@ -202,8 +202,8 @@ func (d *Handler) writePage(c echo.Context, status int, p view.Page) error {
 	return d.writeComponent(c, status, p.Full())
 }
 
-// redirectInDialog sends redirects to the script in redirectHeader: the target is a page for the window,
-// which also shows the notice.
+// redirectInDialog replaces a redirect of the response with redirectHeader. The script then opens
+// the target in the window, which also shows the notice.
 func redirectInDialog(c echo.Context) {
 	w := c.Response()
 	w.Before(func() {
@@ -215,7 +215,8 @@ func redirectInDialog(c echo.Context) {
 	})
 }
 
-// writeComponent renders before it answers, so that a failure can still set its status.
+// writeComponent renders f before it begins the response, so that an error can still set the
+// status.
 func (d *Handler) writeComponent(c echo.Context, status int, f templ.Component) error {
 	var b bytes.Buffer
 	if err := f.Render(c.Request().Context(), &b); err != nil {
@@ -224,7 +225,7 @@ func (d *Handler) writeComponent(c echo.Context, status int, f templ.Component) 
 	return c.HTMLBlob(status, b.Bytes())
 }
 
-// writeForm answers with a form that has the values it was sent with.
+// writeForm writes the form of an action with the values that the user submitted.
 func (d *Handler) writeForm(c echo.Context, status int, at pages.Address, t pages.FormState) error {
 	t.Cancel = d.returnURL(c, "")
 	p, err := d.pages.Form(c.Request().Context(), at, t)
@@ -234,7 +235,7 @@ func (d *Handler) writeForm(c echo.Context, status int, at pages.Address, t page
 	return d.writePage(c, status, p)
 }
 
-// actor returns the actor of a request for the broker's activity.
+// actor returns the name under which the broker records operations of a request's caller.
 func actor(c echo.Context) string {
 	if name := auth.FromRequest(c.Request()).Name; name != "" {
 		return name

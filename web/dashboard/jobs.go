@@ -16,7 +16,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// startJob starts the job whose messages were counted, if there are not more by now.
+// startJob starts a job once the user has confirmed the number of its messages. It fails if there
+// are more by now.
 func (d *Handler) startJob(c echo.Context, at pages.Address, typed url.Values) error {
 	if d.jobs == nil {
 		return pages.ErrPageNotFound
@@ -40,8 +41,7 @@ func (d *Handler) startJob(c echo.Context, at pages.Address, typed url.Values) e
 	return d.redirectWithNotice(c, d.pages.JobURL(is.ID), component.Notice{Title: locale.T(ctx, "jobs.started.notice")})
 }
 
-// formToken returns the random word in a form, so that a form that is sent twice starts one
-// job.
+// formToken returns the random word in a form, by which a form that is sent twice is recognized.
 func formToken(typed url.Values) string {
 	const most = 64 // generated words are shorter
 	word := typed.Get(page.FieldFormToken)

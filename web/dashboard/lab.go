@@ -11,7 +11,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// tryInLab shows the filter lab with the result of each subscription for the message in it.
+// tryInLab shows the filter lab with the result of each subscription for the message in the form.
 // Nothing is sent.
 func (d *Handler) tryInLab(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()

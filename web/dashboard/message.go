@@ -78,7 +78,7 @@ func optionalSession(id string) *string {
 	return &id
 }
 
-// openReceived opens the page of a message with its lock token.
+// openReceived redirects to the page of a received message, with its lock token.
 func (d *Handler) openReceived(c echo.Context, got broker.Received) error {
 	if err := got.Body.Close(); err != nil {
 		d.log.Debug("a body was not closed", "err", err)
@@ -209,8 +209,7 @@ func (d *Handler) deleteMessage(c echo.Context, at pages.Address, typed url.Valu
 	return d.redirectToMessage(c, at, textNotice(c, "ui.gone", nil))
 }
 
-// resubmit resubmits a dead letter to the queue where it died, or sends a copy there (OPS-1,
-// OPS-2).
+// resubmit moves a dead letter to its pages.Destination, or sends a copy there (OPS-1, OPS-2).
 func (d *Handler) resubmit(c echo.Context, at pages.Address, typed url.Values) error {
 	how := typed.Get(page.FieldHow)
 	if how != "" && how != "move" && how != "copy" {
@@ -246,7 +245,7 @@ func (d *Handler) resubmit(c echo.Context, at pages.Address, typed url.Values) e
 	return d.redirectToMessage(c, at, n)
 }
 
-// The operations that need only the message.
+// Operations without parameters other than the message.
 
 func (d *Handler) sendNow(c echo.Context, at pages.Address, _ url.Values) error {
 	return d.runOnMessage(c, at, d.b.SendNow, "ui.sentnow")
@@ -317,8 +316,8 @@ func (d *Handler) extend(c echo.Context, at pages.Address, typed url.Values) err
 	return d.redirectToMessage(c, at, n)
 }
 
-// downloadBody sends the whole body of a message as a download: its content type is set by its sender,
-// and not trusted.
+// downloadBody sends the whole body of a message as a download. It ignores the content type of
+// the message, because the sender chose it.
 func (d *Handler) downloadBody(c echo.Context) error {
 	at, err := d.address(c)
 	if err != nil {

@@ -111,7 +111,7 @@ func (d *Handler) createNamespace(c echo.Context, typed url.Values) error {
 	return d.redirectWithNotice(c, to, made)
 }
 
-// removeNamespace removes a namespace whose name was typed.
+// removeNamespace removes a namespace, once its name was typed.
 func (d *Handler) removeNamespace(c echo.Context, typed url.Values) error {
 	ctx, name := c.Request().Context(), c.Param("name")
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}
@@ -125,7 +125,7 @@ func (d *Handler) removeNamespace(c echo.Context, typed url.Values) error {
 	}
 	n := component.Notice{Title: locale.T(ctx, "spaces.removed", locale.Args{"Name": name})}
 	if aside != "" {
-		n.Tone, n.Detail = component.Never, locale.T(ctx, "spaces.removed.aside", locale.Args{"At": aside}) // a path takes time to read and copy
+		n.Tone, n.Detail = component.Never, locale.T(ctx, "spaces.removed.aside", locale.Args{"At": aside}) // not transient, because a path takes time to read and copy
 	}
 	return d.redirectWithNotice(c, d.pages.NamespacesURL(""), n)
 }

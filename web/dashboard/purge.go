@@ -101,8 +101,9 @@ func (d *Handler) countPurge(ctx context.Context, p operate.PurgeSelection, only
 }
 
 // purgeSubqueues purges the confirmed messages. In one subqueue the broker checks the number once
-// more. In two, their sum has been checked, and neither purge is refused when the other is
-// done. The result counts the removed messages even if there is an error.
+// more. With two subqueues, the caller has checked their sum, and the broker checks neither
+// number, so that the second purge is not refused after the first is done. The result counts the
+// removed messages even if there is an error.
 func (d *Handler) purgeSubqueues(c echo.Context, p operate.PurgeSelection, only *engine.MessageFilter, agreed broker.ConfirmedCount) (done engine.Purge, err error) {
 	ctx := c.Request().Context()
 	if p.DeadLetters != "" && len(p.Classes) > 0 {

@@ -135,8 +135,8 @@ func handlers() map[routeID]routeHandlers {
 		{pages.Namespace, "remove"}: {needs: hasNamespaces, get: (*Handler).confirmRemoveNamespace, post: serverForm((*Handler).removeNamespace)},
 		{pages.Namespace, "limits"}: {needs: hasNamespaces, get: (*Handler).namespaceLimits, post: serverForm((*Handler).limitNamespace)},
 
-		// The forms of the clock act on that of a playback, by its namespace: other namespaces have no
-		// manual clock.
+		// The forms of the clock belong to a playback, because other namespaces have no manual
+		// clock.
 		{pages.Scenes, ""}:        {needs: hasScenes, get: (*Handler).listScenes},
 		{pages.Scenes, "new"}:     {needs: hasScenes, get: (*Handler).newSceneForm, post: ownForm((*Handler).addScene)},
 		{pages.SceneText, ""}:     {needs: hasScenes, get: (*Handler).downloadScene},
@@ -248,7 +248,7 @@ func handlers() map[routeID]routeHandlers {
 	return all
 }
 
-// Handlers that call a method of Handler with more than the request.
+// Handlers that only add arguments to a method of Handler.
 
 func (d *Handler) redirectToReference(c echo.Context) error {
 	return c.Redirect(http.StatusFound, d.pages.Home()+"/api")

@@ -69,7 +69,7 @@ func (d *Handler) editRule(c echo.Context, at pages.Address, typed url.Values) e
 	return d.saveRule(c, at, t, r, "ui.rule.saved", d.b.ReplaceRule)
 }
 
-// saveRule saves a valid rule with do, and else shows the form again.
+// saveRule saves a rule with do, or shows the form again if the rule is invalid.
 func (d *Handler) saveRule(
 	c echo.Context, at pages.Address, t pages.FormState, r engine.Rule, says string,
 	do func(ctx context.Context, sub engine.Path, r engine.Rule, actor string) error,
@@ -89,8 +89,8 @@ func (d *Handler) saveRule(
 	return d.redirectWithNotice(c, d.rulesURL(at), component.Notice{Title: locale.T(ctx, says, locale.Args{"Rule": r.Name, "Name": pages.DisplayPath(at.Path)})})
 }
 
-// tryRule shows the form with the result of its rule for its message, or with the errors in
-// them. Nothing is saved.
+// tryRule shows the form again with the result of trying its rule on its message, or with errors
+// beside the fields. Nothing is saved.
 func (d *Handler) tryRule(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}

@@ -28,7 +28,7 @@ func (d *Handler) redirectToPlay(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, d.pages.WatchURL(p.State()))
 }
 
-// redirectPlayEnded redirects to the scenes, with the reason why nothing was done.
+// redirectPlayEnded redirects to the scenes, with a notice that there is no such playback.
 func (d *Handler) redirectPlayEnded(c echo.Context) error {
 	r := c.Request()
 	if wantsDialog(r) {
@@ -63,7 +63,7 @@ func (d *Handler) startScene(c echo.Context, _ url.Values) error {
 	return c.Redirect(http.StatusSeeOther, d.pages.WatchURL(p.State()))
 }
 
-// shownStep returns the number of the step that was last when the form was rendered.
+// shownStep returns the number of the step that had been played last when the form was rendered.
 func shownStep(typed url.Values) (int, error) {
 	n, err := strconv.Atoi(typed.Get(layout.FieldStep))
 	if err != nil || n < 0 {

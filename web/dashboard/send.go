@@ -109,7 +109,7 @@ func (d *Handler) parseMessageForm(ctx context.Context, t pages.FormState, now e
 	return m, seed, written, err
 }
 
-// parseID returns a field whose length is limited (MSG-5).
+// parseID returns the value of an id field. If it is too long, t.Errors gets the error (MSG-5).
 func (d *Handler) parseID(ctx context.Context, t pages.FormState, field string) string {
 	text := t.Values.Get(field)
 	if most := d.b.Limits().IDLength; runes(text) > most {
@@ -118,8 +118,8 @@ func (d *Handler) parseID(ctx context.Context, t pages.FormState, field string) 
 	return text
 }
 
-// sendAll sends in batches that the broker accepts, and returns how many messages it has
-// accepted.
+// sendAll sends the messages of m in batches within the broker's limits, and returns how many the
+// broker has accepted, also with an error.
 func (d *Handler) sendAll(ctx context.Context, who string, to engine.Path, m *template.CompiledDraft, now engine.Instant, seed template.Seed) (sent int, err error) {
 	const batchMost = 100
 	half := d.b.Limits().BatchSize / 2 // room for headers and properties

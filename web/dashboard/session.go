@@ -82,7 +82,7 @@ func (d *Handler) receiveSession(c echo.Context, at pages.Address, id *string) e
 		d.sessionLocks.put(sessionLockKey{at.Path.Fold(), s.ID(), by}, s)
 		return d.openReceived(c, got[0])
 	}
-	if !had { // nothing was received with it
+	if !had { // nothing was received, so the lock is not kept
 		if err := s.Close(context.WithoutCancel(ctx)); err != nil {
 			d.log.WarnContext(ctx, "a session was not released", "err", err)
 		}
@@ -104,7 +104,7 @@ func (d *Handler) receiveFromSession(c echo.Context, at pages.Address, _ url.Val
 	return d.receiveSession(c, at, &id)
 }
 
-// releaseSession releases the lock of a session that was taken here: its locked messages
+// releaseSession releases a session that this user locked in the dashboard. Its locked messages
 // become available again without a failed delivery (SES-7).
 func (d *Handler) releaseSession(c echo.Context, at pages.Address, _ url.Values) error {
 	ctx := c.Request().Context()

@@ -26,9 +26,9 @@ type Links interface {
 	// CreateLink makes a link that is valid for a while, in the namespace of its page, and returns
 	// its address without the base path.
 	CreateLink(ctx context.Context, who auth.Caller, actor string, w LinkRequest) (presentation.Link, error)
-	// LinkOf returns the link that the audience of a presentation was given, by the presentation's
-	// id. The address is missing, because it is not stored. ok is false if there is no link that
-	// the caller may revoke.
+	// LinkOf returns the link for the audience of a presentation, by the presentation's id. The
+	// address is missing, because it is not stored. ok is false if there is no link that the
+	// caller may revoke.
 	LinkOf(who auth.Caller, id string) (l presentation.Link, ok bool)
 	RevokeLink(ctx context.Context, who auth.Caller, actor, id string) error
 }
@@ -89,8 +89,8 @@ func (d *Handler) currentPresentation(r *http.Request) (key string, l presentati
 	return c.Value, l
 }
 
-// sharePage shows the state of the presentation that this browser has begun. The tab that asks
-// leads it from now on: the one that began it may be closed.
+// sharePage shows the state of the presentation that this browser has begun. The tab that
+// requests this page presents from now on, because the tab that began may be closed.
 func (d *Handler) sharePage(c echo.Context) error {
 	d.prepareContext(c)
 	s := admin.ShareState{}

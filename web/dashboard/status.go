@@ -44,7 +44,7 @@ func (d *Handler) setStatus(c echo.Context, at pages.Address, typed url.Values) 
 	})
 }
 
-// undoStatus restores the former status of an entity, if it still has the one it was given.
+// undoStatus restores the former status of an entity, unless the status has changed again since.
 func (d *Handler) undoStatus(c echo.Context, was engine.EntityState, given engine.Status) (n component.Notice, err error) {
 	ctx := c.Request().Context()
 	is, err := d.readEntityState(c, was.Path)

@@ -34,8 +34,8 @@ func (d *Handler) writeTokenForm(c echo.Context, status int, kind token.Kind, t 
 	return d.writeComponent(c, status, admin.TokenForm(c.Request().Context(), d.pages, kind, auth.FromRequest(c.Request()), d.publicURLs, t).Full())
 }
 
-// createToken makes a token or a link, and shows its secret once, also if the form is sent
-// twice.
+// createToken makes a token or a link, and shows its secret. If the form is sent twice, the
+// second request makes nothing and does not show the secret.
 func (d *Handler) createToken(c echo.Context, kind token.Kind, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}

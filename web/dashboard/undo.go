@@ -27,9 +27,9 @@ const (
 	maxUndos = 200
 )
 
-// undoStore are the operations that can be undone. Their addresses cannot be guessed, so only
-// their own users can undo them. They are lost when the server ends; a job's undo is not, see
-// engine/job.
+// An undoStore holds recent operations that can be undone. Their addresses cannot be guessed, so
+// only their own users can undo them. They are lost when the server stops. The undo of a job is
+// stored with the job, see engine/job.
 type undoStore struct {
 	mu      sync.Mutex
 	entries map[string]undoEntry // guarded by mu
@@ -67,7 +67,7 @@ func (u *undoStore) take(now engine.Instant, word string) (func(echo.Context) (c
 	if is.run == nil || is.until.Passed(now) {
 		return nil, false
 	}
-	u.entries[word] = undoEntry{until: is.until} // its place in the order stays
+	u.entries[word] = undoEntry{until: is.until} // u.order keeps the word until it expires
 	return is.run, true
 }
 
@@ -122,8 +122,8 @@ func (d *Handler) undoReversal(was job.UndoRecord) string {
 	})
 }
 
-// undoNotice returns the notice of an undo: back messages were restored and left were not, why is
-// the reason of one of these, if there is one.
+// undoNotice returns the notice of an undo: back messages were restored and left were not. why is
+// the error of one of the latter, or nil if there is none.
 func undoNotice(ctx context.Context, back, left int, why error) component.Notice {
 	n := component.Notice{Title: locale.N(ctx, "ui.undone", back)}
 	if left == 0 {
@@ -142,8 +142,8 @@ func undoNotice(ctx context.Context, back, left int, why error) component.Notice
 // operationBatch is how many messages one turn of the broker changes.
 const operationBatch = 256
 
-// operateInBatches runs operations on several messages, a few hundred in a commit. An error is returned
-// with the results before it.
+// operateInBatches runs operations on several messages, operationBatch of them in a turn of the
+// broker. If a turn fails, it returns the error with the results of the turns before.
 func (d *Handler) operateInBatches(ctx context.Context, operations []engine.Operation, actor string) (all []engine.OperationResult, err error) {
 	for from := 0; from < len(operations); from += operationBatch {
 		part, err := d.b.ApplyOperations(ctx, operations[from:min(from+operationBatch, len(operations))], actor, nil)

@@ -23,7 +23,7 @@ import (
 
 const (
 	activityPageSize   = 50
-	activitySearchTime = 90 * time.Millisecond // that a page may search for them
+	activitySearchTime = 90 * time.Millisecond // time limit of the search for the events of a page
 	// activityFresh is how long a result may be used while more events happen, and activityMaxAge
 	// while none do. The latter is limited because events that leave the history go unnoticed.
 	activityFresh  = time.Second
@@ -56,7 +56,7 @@ func Activity(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	m := activity.Activity{Audited: f.Scope == history.All, Lede: activityLede(ctx, p, f)}
 	if f.Before == (engine.HistoryCursor{}) {
 		m.Shell = p.LiveShell(ctx, at, s, locale.T(ctx, "activity.title"))
-		m.Shell.Live.Selectable = true // the form would be reset
+		m.Shell.Live.Selectable = true // an update would reset the form
 	} else {
 		m.Shell = p.StaticShell(ctx, at, locale.T(ctx, "activity.title"))
 		m.Newest = p.URL(at.WithQuery(history.ParamCursor, ""))
@@ -204,7 +204,7 @@ func activityRows(ctx context.Context, p *pages.Pages, m *activity.Activity, eve
 		return nil, err
 	}
 	for _, e := range events {
-		if e.Content == "" { // the content stays the same until the message leaves
+		if e.Content == "" { // an event may omit the content, which never changes
 			e.Content = contents[e.Message.Key]
 		}
 		m.Rows = append(m.Rows, activityRow(ctx, p, e, now))

@@ -382,7 +382,7 @@ func alertValues(r alert.Rule) url.Values {
 	return v
 }
 
-// Toasts returns the latest alerts as notifications over a page, without those up to the
+// Toasts returns the latest alerts as notifications over a page. It leaves out alerts up to the
 // number in at's query.
 func Toasts(ctx context.Context, p *pages.Pages, at pages.Address) activity.AlertToasts {
 	who, _ := ctx.Value(pages.VisitorKey{}).(pages.Visitor)

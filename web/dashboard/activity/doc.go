@@ -1,3 +1,3 @@
-// Package activity describes events in sentences, and builds the pages that follow from them: the
-// audit trail and history, metrics, alerts and demo scenes.
+// Package activity makes the pages of the history and audit trail, of metrics, alerts and demo
+// scenes, and describes events in sentences.
 package activity

@@ -128,7 +128,7 @@ func StyleOf(t recent.EventRecord) eventStyle {
 	return l
 }
 
-// entryStyle returns how a line is drawn, and the number that its text is about.
+// entryStyle returns the style of a ticker line, and the number in its text.
 func entryStyle(l recent.TickerEntry) (how eventStyle, n int) {
 	how, n = StyleOf(l.EventRecord), l.Similar
 	if l.Count > 0 || l.Key == 0 && !recent.OfSession(l.Kind) {
@@ -162,7 +162,7 @@ func TickerEvent(ctx context.Context, p *pages.Pages, l recent.TickerEntry) comp
 // sentence returns the text of an event. The name of its single message is a link to href, if
 // there is one, and the server's own English words are a separate piece.
 func sentence(ctx context.Context, how eventStyle, n int, t recent.EventRecord, href string) []component.Text {
-	if how.textID == "" { // of a kind added by a later version
+	if how.textID == "" { // a later version added this kind
 		return []component.Text{pages.PlainText(t.Kind.String())}
 	}
 	args := EventArgs(ctx, t)

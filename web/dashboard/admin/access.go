@@ -144,7 +144,8 @@ func AccessKeys(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pag
 	return m, nil
 }
 
-// accessRule finds the rule that a page is about, its owner, and the row that shows it.
+// accessRule finds the rule that an address names. It sets *in to the owner of the rule, and *row
+// to the rule for display.
 func accessRule(ctx context.Context, p *pages.Pages, at pages.Address, in *admin.AccessOwnerRef, row *admin.AccessRow) (path engine.Path, r engine.AccessRule, err error) {
 	if path, err = accessOwner(p, at); err != nil {
 		return path, r, err
@@ -224,7 +225,7 @@ func AccessForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.F
 	return m, nil
 }
 
-// ParseKeyKind reads which key of a rule a request is about.
+// ParseKeyKind parses the parameter that selects the primary or the secondary key of a rule.
 func ParseKeyKind(query url.Values) (engine.KeyKind, bool) {
 	kinds := []string{engine.PrimaryKey.String(), engine.SecondaryKey.String()}
 	i := slices.Index(kinds, query.Get("key"))

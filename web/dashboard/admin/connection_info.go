@@ -26,9 +26,9 @@ func ConnectionInfo(ctx context.Context, p *pages.Pages, t sample.Task) admin.Co
 	return d
 }
 
-// SampleTask returns what programs can do with an entity, given its status and forwarding; nothing
-// if neither sending nor receiving is allowed. Messages to a topic are in a session if one of
-// its subscriptions requires that.
+// SampleTask returns what sample programs can do with an entity, given its status and forwarding.
+// If the entity allows neither sending nor receiving, the task does neither. Messages to a topic
+// are in a session if one of its subscriptions requires that.
 func SampleTask(e engine.EntityState, subscriptions ...engine.EntityState) sample.Task {
 	t := sample.Task{InSession: e.Config.RequiresSession, Session: sampleSession}
 	receives := pages.AllowsReceive(e.Config.Status) && e.Config.ForwardTo == ""

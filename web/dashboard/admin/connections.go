@@ -25,7 +25,7 @@ const (
 	maxClientEntities = 3   // entities of a client, in the table
 	maxLinks          = 500 // of a client, on its page
 	maxNameBytes      = 80  // bytes of the names that clients give themselves
-	maxShortName      = 28  // of such a name in lists: many are long and random
+	maxShortName      = 28  // bytes of such a name in a list, because many are long and random
 	// connectionsRefresh is how often connections are read again while a viewer has a page with
 	// them open.
 	connectionsRefresh = 500 * time.Millisecond
@@ -273,7 +273,8 @@ func nameFromActor(actor string) (name string, ok bool) {
 	return shorten.To(actor[len(connections.Prefix):], maxShortName), true
 }
 
-// EntityClients returns the clients with links to an entity: its receivers and its senders.
+// EntityClients returns some of the clients with links to an entity: its receivers and its
+// senders. more is the address of the page that lists all of them.
 func EntityClients(p *pages.Pages, path engine.Path) (receivers, senders []entity.Client, more string) {
 	if p.Options.Clients == nil {
 		return nil, nil, ""

@@ -17,7 +17,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// MaxConfigSize is how many bytes a Config.json may have, as in definition.Read.
+// MaxConfigSize is how many bytes a Config.json may have, the same as for topology.Read.
 const MaxConfigSize = 1 << 20
 
 // maxProblems is how many problems of a file are shown.
@@ -33,11 +33,11 @@ type ConfigUpload struct {
 	Refused  component.Notice
 }
 
-// StepsHash returns a hash of the steps that the user confirmed.
+// StepsHash returns a hash of steps, so that a form can name the steps that the user confirmed.
 func StepsHash(steps []topology.Step) string {
 	raw, err := json.Marshal(steps)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // steps consist of texts and numbers
 	}
 	sum := sha256.Sum256(raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:16])

@@ -32,7 +32,7 @@ type ShareState struct {
 	Key       string   // of the presentation, for the tab that leads it
 	Link      presentation.Link
 	State     presentation.State
-	Ended     bool // it has just been ended
+	Ended     bool // the presentation has just ended
 }
 
 // Share returns the page that starts sharing pages with others, or shows its state.

@@ -40,7 +40,7 @@ type deadLetterSummary struct {
 	reasons []page.Reason // most frequent first, without addresses
 }
 
-// summaryKey identifies an entity: one that is created again is a different one.
+// summaryKey identifies an entity. An entity that is deleted and created again gets another key.
 type summaryKey struct {
 	path    string
 	created engine.Instant
@@ -139,8 +139,8 @@ func (d *deadLetterSummary) sum() {
 	slices.SortStableFunc(d.reasons, func(a, b page.Reason) int { return b.N - a.N })
 }
 
-// rows returns the dead letters of one reason that still exist, from b.From on, and of one error
-// text unless text is empty.
+// rows returns the dead letters with a reason, and with an error text unless text is empty, that
+// still exist, from b.From on.
 func (d *deadLetterSummary) rows(r broker.Reader, b engine.Browse, reason, text string) (rows []engine.Row, err error) {
 	if d.Report == nil {
 		return nil, nil
@@ -170,12 +170,12 @@ func (d *deadLetterSummary) rows(r broker.Reader, b engine.Browse, reason, text 
 	return rows, nil
 }
 
-// emptyReason stands in addresses for dead letters without a reason.
+// emptyReason is the parameter in addresses for dead letters without a reason.
 const emptyReason = "-"
 
 func reasonParameter(reason string) string { return cmp.Or(reason, emptyReason) }
 
-// deadLetterReasons returns the dead-letter reasons for the page at a place.
+// deadLetterReasons returns the dead-letter reasons for the page at an address.
 func deadLetterReasons(p *pages.Pages, at pages.Address, d *deadLetterSummary, now engine.Instant) []page.Reason {
 	out := slices.Clone(d.reasons)
 	for i := range out {
@@ -187,7 +187,8 @@ func deadLetterReasons(p *pages.Pages, at pages.Address, d *deadLetterSummary, n
 	return out
 }
 
-// AddReasonActions adds actions on all messages that a search finds, and an example message.
+// AddReasonActions adds to o actions on all messages that a search finds, and a link to an
+// example message.
 func AddReasonActions(p *pages.Pages, o *page.Reason, all pages.Export) {
 	if o.Sample != "" {
 		o.Sample = p.Home() + "/m/" + o.Sample
@@ -206,7 +207,7 @@ func AddReasonActions(p *pages.Pages, o *page.Reason, all pages.Export) {
 const maxErrorTexts = 20
 
 // deadLetterErrors returns the error texts of the dead letters with one reason, for the page at
-// a place, most frequent first, or none if there is only one text.
+// an address, most frequent first. It returns none if there is only one text to choose from.
 func deadLetterErrors(p *pages.Pages, at pages.Address, d *deadLetterSummary, reason string, now engine.Instant) (out []page.Reason) {
 	if d.Report == nil {
 		return nil

@@ -117,7 +117,7 @@ func pageCounts(e engine.EntityState, subs []engine.EntityState) entity.Counts {
 	return c
 }
 
-// refusesSends reports whether sends are refused.
+// refusesSends reports whether the status of the entity forbids sending.
 func (e listedEntity) refusesSends() bool { return !pages.AllowsSend(e.Config.Status) }
 
 // nextExpiry returns when the first message expires, or zero if none does.
@@ -184,7 +184,7 @@ func sortEntities(all []listedEntity, by entity.Column, down bool) {
 	slices.SortStableFunc(all, func(a, b listedEntity) int {
 		x, y := keys[a.ID], keys[b.ID]
 		if moments && (x == 0) != (y == 0) {
-			return cmp.Compare(y, x) // zero last
+			return cmp.Compare(y, x) // those without a time come last
 		}
 		if down {
 			return cmp.Compare(y, x)
@@ -291,7 +291,8 @@ func entitiesLede(ctx context.Context, p *pages.Pages, kind engine.EntityKind, a
 	return lede
 }
 
-// pageNumber returns the requested page, from 1; the last one if the request is beyond it.
+// pageNumber returns the number of the requested page, from 1. A number beyond the last page
+// means the last page.
 func pageNumber(at pages.Address, items, onPage int) int {
 	last := max(1, (items+onPage-1)/onPage)
 	n, err := strconv.Atoi(at.Query.Get("page"))

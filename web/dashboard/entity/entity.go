@@ -28,7 +28,7 @@ import (
 type Snapshot struct {
 	listedEntity
 	Topic        engine.EntityState // if the entity is a subscription
-	Rows         []engine.Row       // one more than are shown
+	Rows         []engine.Row       // one more than the page shows, if there are more
 	deadLetters  *deadLetterSummary // for the dead-letter tab
 	expiringSoon engine.HorizonSpan // messages that expire within a minute
 	forwarding   forwardings
@@ -90,7 +90,7 @@ func Entity(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 	if p.Options.Clients != nil || tab == page.TabDeferred || tab == page.TabLocked || tab == page.TabMessages || len(m.Forwarding.In)+len(m.Forwarding.Out) > 0 { // expired messages stay there for a while, and a forwarding target may become available
 		return pages.Refreshing{Page: m, Every: time.Second}, s.Event, nil
 	}
-	if tab == page.TabDeadLetters && sum.count != e.Counts.DeadLetter { // the summary has to be made again
+	if tab == page.TabDeadLetters && sum.count != e.Counts.DeadLetter { // the summary is out of date
 		return pages.Refreshing{Page: m, Every: reasonsFresh}, s.Event, nil
 	}
 	return m, s.Event, nil
@@ -139,7 +139,7 @@ func (e *Snapshot) readRows(r broker.Reader, tab page.Tab, from engine.Seq, reas
 	return err
 }
 
-// tabOf returns the tab to show for the requested one.
+// tabOf returns the requested tab, or the first one if the entity has no such tab.
 func tabOf(e engine.EntityState, asked page.Tab) page.Tab {
 	tabs := []page.Tab{page.TabMessages, page.TabScheduled, page.TabDeferred, page.TabLocked, page.TabDeadLetters, page.TabMetrics, page.TabSettings, page.TabTransfers}
 	switch e.Kind {

@@ -250,7 +250,7 @@ func options(prop engine.Property, kind engine.EntityKind, targets []string) []s
 	case engine.EntityProperty:
 		return targets
 	case engine.ChoiceProperty:
-		return slices.DeleteFunc(slices.Clone(prop.Values), func(v string) bool { // §1.4
+		return slices.DeleteFunc(slices.Clone(prop.Values), func(v string) bool { // semantics §1.4
 			return kind == engine.Topic && v == "ReceiveDisabled" || kind == engine.Subscription && v == "SendDisabled"
 		})
 	default:
@@ -369,8 +369,8 @@ func previewIdleTime(ctx context.Context, e engine.EntityState, now engine.Insta
 	return i
 }
 
-// countExpiring adds a slice of messages to w, and returns where the next slice begins, or zero
-// at the end.
+// countExpiring adds the messages of one Browse to w, and returns the sequence number of the next
+// Browse, or zero at the end.
 func countExpiring(w *entity.TTLPreview, r broker.Reader, b engine.Browse, ttl time.Duration) (next engine.Seq, err error) {
 	rows, err := r.Browse(b)
 	if err != nil {

@@ -70,7 +70,7 @@ func sourcesOf(ctx context.Context, p *pages.Pages, path engine.Path) ([]forward
 	return to[path.Fold()], nil
 }
 
-// A forwardings is the forwarding that an entity's page shows.
+// A forwardings holds the forwarding that an entity's page shows.
 type forwardings struct {
 	in, out []forwarding
 	omitted int // sources that are left out
@@ -78,7 +78,7 @@ type forwardings struct {
 
 // A forwarding is the forwarding of messages, or of dead letters, from one entity to another.
 type forwarding struct {
-	from, to      engine.EntityState // zero to: it does not exist
+	from, to      engine.EntityState // to is zero if the target does not exist
 	name          engine.Path        // of the target, as configured
 	dead          bool
 	waiting       int
@@ -146,7 +146,7 @@ func readForwardingOf(r broker.Reader, from engine.EntityState, dead bool) (s fo
 	return s, true, nil
 }
 
-// scan counts the waiting messages among rows, the first ones of the stream.
+// scan counts the waiting messages among rows, which are the first ones of the source.
 func (s *forwarding) scan(rows []engine.Row) {
 	stays := false
 	for _, row := range rows {
@@ -165,7 +165,8 @@ func (s *forwarding) scan(rows []engine.Row) {
 	s.hopsExhausted = stays && s.waiting == 0
 }
 
-// forwardingArrow returns a stream as the page of one of its ends draws it.
+// forwardingArrow returns s as the page of its source draws it or, with in, the page of its
+// target.
 func forwardingArrow(p *pages.Pages, s forwarding, in bool, now engine.Instant) entity.ForwardingArrow {
 	a := entity.ForwardingArrow{Name: pages.DisplayPath(s.name), Dead: s.dead, Waiting: s.waiting, Blocked: s.blockedBy(now)}
 	switch {

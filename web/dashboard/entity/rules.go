@@ -50,7 +50,7 @@ func rule(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.Instant) la
 	return out
 }
 
-// ruleWithError is rule with the error, if the engine would refuse the rule now.
+// ruleWithError is rule, but adds the engine's error if the engine would refuse the rule now.
 func ruleWithError(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.Instant) labpage.Rule {
 	out, limits := rule(p, sub, r, now), p.Broker.Limits()
 	err := engine.CheckRule(r, limits)

@@ -110,7 +110,7 @@ func fillSessions(ctx context.Context, p *pages.Pages, at pages.Address, m *enti
 	m.Lede = sessionsLede(ctx, p, e)
 }
 
-// sessionsLede says how many sessions there are, and which is next.
+// sessionsLede returns a summary: how many sessions there are, and which is next.
 func sessionsLede(ctx context.Context, p *pages.Pages, e Snapshot) []component.Text {
 	if e.Sessions.Known == 0 {
 		return nil
@@ -129,7 +129,8 @@ func sessionsLede(ctx context.Context, p *pages.Pages, e Snapshot) []component.T
 	return lede
 }
 
-// sessionKey identifies a session's row on its page. No escaped id is an equals sign.
+// sessionKey returns the key of a session's row on its page. The key of the empty id is an equals
+// sign, which is no escaped id.
 func sessionKey(id string) string { return cmp.Or(url.QueryEscape(id), "=") }
 
 // sessionExample returns a shell command that sends a message in a session, or "" if there is

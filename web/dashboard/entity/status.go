@@ -7,8 +7,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// ParseStatus parses a status that an entity of this kind can have; ok is false for any other
-// (§1.4).
+// ParseStatus parses a status that an entity of this kind can have. ok is false for any other
+// (semantics §1.4).
 func ParseStatus(kind engine.EntityKind, name string) (s engine.Status, ok bool) {
 	all := []engine.Status{engine.StatusActive, engine.StatusDisabled}
 	if kind != engine.Subscription {
@@ -24,8 +24,8 @@ func ParseStatus(kind engine.EntityKind, name string) (s engine.Status, ok bool)
 	return all[i], true
 }
 
-// StopsOperation reports whether an entity whose status changes between the two stops sends, receives or
-// changes of rules (STAT-9).
+// StopsOperation reports whether a change of status stops sends, receives or changes of rules
+// (STAT-9).
 func StopsOperation(kind engine.EntityKind, from, to engine.Status) bool {
 	return kind != engine.Subscription && pages.AllowsSend(from) && !pages.AllowsSend(to) ||
 		kind != engine.Topic && pages.AllowsReceive(from) && !pages.AllowsReceive(to) ||

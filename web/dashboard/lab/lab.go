@@ -20,7 +20,7 @@ import (
 
 const (
 	maxSubscriptionResults = 50 // subscriptions whose results are shown
-	maxRuleResults         = 25 // of each
+	maxRuleResults         = 25 // rules of each that are shown
 )
 
 // Lab returns the page where filters are tried.
@@ -138,7 +138,7 @@ func readLab(r broker.Reader, wanted, likely engine.Path) (e labSnapshot) {
 	return e
 }
 
-// A subscriptionResult is the result of a subscription for a message, in short.
+// A subscriptionResult sums up the results of the rules of a subscription for a message.
 type subscriptionResult struct {
 	sub          engine.EntityState
 	copies, dead int

@@ -63,7 +63,7 @@ func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, kind 
 	return c
 }
 
-// ColumnMenu returns the column menu of the list's page.
+// ColumnMenu returns the column menu of a list.
 func ColumnMenu(ctx context.Context, p *pages.Pages, at pages.Address, c ColumnChoice) list.MessageColumns {
 	bare := at.WithQuery(list.FieldView, "", list.FieldColumn, "")
 	form := pages.Address{Namespace: at.Namespace, Kind: pages.Views, Action: "edit", Query: url.Values{"back": {bare.String()}}}
@@ -110,7 +110,8 @@ func FillColumns(ctx context.Context, p *pages.Pages, m *list.MessageColumns, c 
 	return nil
 }
 
-// columnLabel returns the heading of a column that is not a field.
+// columnLabel returns the heading of a column that is a property or a body member, or "" for a
+// field.
 func columnLabel(c columns.Column) string {
 	if name, ok := c.Prop(); ok {
 		return name
@@ -150,7 +151,8 @@ func cell(ctx context.Context, p *pages.Pages, c columns.Column, r engine.Row, v
 	return cell
 }
 
-// A bodyColumn is a column's value in a body. Bodies never change.
+// A bodyColumn identifies the value of a column in a body. The value never changes, because
+// bodies do not.
 type bodyColumn struct {
 	content engine.Key
 	column  columns.Column
@@ -225,7 +227,7 @@ func bodyValues(ctx context.Context, p *pages.Pages, shown []columns.Column, row
 	return out, nil
 }
 
-// smallBody returns the body of a message whose body is no longer than listing.MaxBody.
+// smallBody returns the body of a message whose body is no longer than columns.MaxBody.
 func smallBody(ctx context.Context, p *pages.Pages, d engine.Delivery) ([]byte, error) {
 	if d.Body != nil {
 		return d.Body, nil
@@ -246,7 +248,7 @@ func smallBody(ctx context.Context, p *pages.Pages, d engine.Delivery) ([]byte, 
 const (
 	sampledRows         = 100
 	sampledBodies       = 20
-	maxSuggestedColumns = 40 // of each that are suggested
+	maxSuggestedColumns = 40 // suggested properties, and as many suggested body members
 	sampledSubqueues    = 20 // subqueues, for a list of several
 	sampledPerSubqueue  = 20 // messages of each subqueue
 )

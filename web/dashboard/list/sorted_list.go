@@ -20,9 +20,9 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// The list of an entity's messages is live if it is sorted by sequence number. In another
-// order, or filtered by a query, it is not live: it is made outside the broker's turns for
-// each request, and shows how far it looked (dashboard §3.2).
+// The list of an entity's messages is live if it is sorted by sequence number. In another order,
+// or filtered by a query, it is not live: each request examines messages outside the broker's
+// turns, and the page shows how many it has examined (dashboard §3.2).
 const (
 	maxSorted = 50_000          // messages that are examined
 	sortTime  = 2 * time.Second // time limit for examining them
@@ -32,7 +32,7 @@ var errStop = errors.New("enough was looked at")
 
 // A listOrder is the order and filter of a list.
 type listOrder struct {
-	by      columns.Column // the zero Column: by sequence number
+	by      columns.Column // zero means by sequence number
 	down    bool
 	text    string // the query, as typed
 	problem string // the error of the query
@@ -159,8 +159,8 @@ func (o listOrder) sortEntry(n int, r *engine.Row, now engine.Instant) sortEntry
 	return sortEntry{r.Message.Key, n, o.by.Value(*r, now, nil)}
 }
 
-// sort sorts messages, which are by sequence number before. Those without a value come last in
-// either direction.
+// sort sorts entries that are in the order of sequence numbers. Those without a value come last
+// in either direction.
 func (o listOrder) sort(all []sortEntry) {
 	if o.by == (columns.Column{}) {
 		if o.down {
@@ -177,7 +177,8 @@ func (o listOrder) sort(all []sortEntry) {
 	})
 }
 
-// rowsOfEntries returns some messages as they are now, leaving out those that are no longer in where.
+// rowsOfEntries returns the current rows of entries, without messages that have left the subqueue
+// where.
 func rowsOfEntries(ctx context.Context, p *pages.Pages, where engine.Path, of []sortEntry) (rows []engine.Row, err error) {
 	err = p.Broker.Read(ctx, func(r broker.Reader) error {
 		rows = rows[:0]

@@ -47,7 +47,7 @@ func viewRow(p *pages.Pages, v columns.View) list.ViewRow {
 // A ViewEdit is the submitted form of a view.
 type ViewEdit struct {
 	View     columns.View // with the selected columns that are valid
-	Original columns.View // the view as it was loaded into the form; no name: none
+	Original columns.View // the view as it was loaded into the form; an empty name means that there was none
 	Columns  []columns.Column
 	Hidden   []columns.Column // those of Columns that are not selected
 	Back     pages.Address    // the list to return to; its Kind is zero if there is none
@@ -124,12 +124,12 @@ func URLWith(p *pages.Pages, at pages.Address, view string, shown []columns.Colu
 	return p.URL(at)
 }
 
-// ViewApplies reports whether a view is for the list at a place.
+// ViewApplies reports whether a view is for the list at an address.
 func ViewApplies(p *pages.Pages, at pages.Address, v columns.View) bool {
 	return v.AppliesTo(listOf(p, at))
 }
 
-// listOf returns the kind of list at a place.
+// listOf returns the kind of list at an address.
 func listOf(p *pages.Pages, at pages.Address) columns.List {
 	if r := p.Route(at); r != nil && r.Kind != pages.Entity && r.List != "" {
 		return r.List

@@ -26,7 +26,7 @@ func ConfirmMessage(ctx context.Context, p *pages.Pages, at pages.Address, t pag
 		return nil, pages.ErrPageNotFound
 	}
 	var s Snapshot
-	var to engine.EntityState // that would drop it as a duplicate
+	var to engine.EntityState // the entity that would drop the message as a duplicate; zero if none would
 	_, err := p.Read(ctx, func(r broker.Reader) (err error) {
 		if s, err = ReadMessage(r, at.Key); err != nil || verb != operate.Resubmit {
 			return err

@@ -1,3 +1,3 @@
-// Package message makes the page of a message: its content, its history, its future and related
-// messages. A message that is gone has a page as long as history knows of it.
+// Package message makes the page of a message: its content, history, future and related messages.
+// A removed message has a page for as long as its events are kept.
 package message

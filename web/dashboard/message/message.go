@@ -41,7 +41,7 @@ type Snapshot struct {
 	Unpacked engine.Content
 }
 
-// Message returns the page of a message, wherever it is, or of one that is gone.
+// Message returns the page of a message in any entity, or of a removed message.
 func Message(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	var m Snapshot
 	s, err := p.Read(ctx, func(r broker.Reader) (err error) {
@@ -147,7 +147,7 @@ func properties(all value.Properties) []component.Property {
 	return out
 }
 
-// headers returns the system properties of §2.1 that are set.
+// headers returns the system properties (semantics §2.1) that are set.
 func headers(ctx context.Context, r engine.Row, c engine.Content) (out []message.Header) {
 	m := r.Message
 	add := func(name, amqp, v string) {
@@ -221,8 +221,8 @@ func body(ctx context.Context, p *pages.Pages, m Snapshot, around int64, b *mess
 	return nil
 }
 
-// sentSections returns the message as its sender wrote it, by AMQP section; nothing if that cannot be
-// decoded.
+// sentSections returns the message as its sender wrote it, by AMQP section, or nil if it cannot
+// be decoded.
 func sentSections(c engine.Content, b message.Body) (out []message.AMQPSection) {
 	sections, err := codec.SentSections(c, b.Content)
 	if err != nil {
@@ -255,7 +255,7 @@ func removedMessagePage(ctx context.Context, p *pages.Pages, at pages.Address) (
 		return out, s.Event, nil
 	}
 	last, kind := final.Path, engine.Queue
-	if final.Kind == engine.EventUnmatched { // its topic is where it was last
+	if final.Kind == engine.EventUnmatched { // no subscription took it, so it was only in its topic
 		kind = engine.Topic
 	}
 	if e := c.last; e.Kind != 0 {

@@ -30,8 +30,8 @@ type History struct {
 	failed    bool                 // the history could not be read
 }
 
-// liveHistory returns the history of a message that still exists. A live page renders every
-// second: it reads the history only now and then, and in between adds new events from memory.
+// liveHistory returns the history of a message that still exists. A live page is rendered every
+// second, so it reads the history only now and then, and in between adds new events from memory.
 func liveHistory(ctx context.Context, p *pages.Pages, k engine.Key) History {
 	if view.ClocksFrozen(ctx) {
 		if c, ok := pages.State[historyCache](p).get(k); ok {
@@ -57,7 +57,7 @@ func (c History) withNewer(past []recent.EventRecord) History {
 
 const (
 	historyCacheTime   = 10 * time.Second
-	maxCachedHistories = 128 // histories
+	maxCachedHistories = 128
 )
 
 // historyCache caches recently read histories. It is safe for concurrent use.
@@ -120,7 +120,8 @@ func historyOf(ctx context.Context, p *pages.Pages, k engine.Key) (c History) {
 	return c
 }
 
-// historyGaps returns the gaps of the history between the first and the last event of a life.
+// historyGaps returns the gaps of the history between a message's first event and its removal, or
+// now if it was not removed.
 func historyGaps(ctx context.Context, p *pages.Pages, life []recent.EventRecord) (gaps []recent.EventRecord) {
 	if len(life) == 0 {
 		return nil
@@ -167,8 +168,8 @@ func removingEvent(ctx context.Context, p *pages.Pages, final recent.EventRecord
 	return with
 }
 
-// firstRemoval returns the first event that may have removed a message, and whether there are
-// different ones.
+// firstRemoval returns the first event that may have removed a message, and whether others may
+// have removed it, too.
 func firstRemoval(ctx context.Context, p *pages.Pages, final recent.EventRecord) (with recent.EventRecord, several bool) {
 	if final.Key == 0 {
 		return recent.EventRecord{}, false
@@ -180,7 +181,7 @@ func firstRemoval(ctx context.Context, p *pages.Pages, final recent.EventRecord)
 	first := func(e engine.HistoryEvent) {
 		t := recent.RecordOf(e.Event)
 		t.Epoch = p.Events.FormerEpoch(e.Epoch)
-		several = several || with.Kind != 0 && (t.Kind != with.Kind || t.Reason != with.Reason || t.Actor != with.Actor) // not slices of one purge
+		several = several || with.Kind != 0 && (t.Kind != with.Kind || t.Reason != with.Reason || t.Actor != with.Actor) // the events of one purge count once
 		if with.Kind == 0 || t.Compare(with) < 0 {
 			with = t
 		}
@@ -217,7 +218,7 @@ func firstRemoval(ctx context.Context, p *pages.Pages, final recent.EventRecord)
 // removesMessagesOf reports whether a purge, or the deletion of an entity, removed the messages in place.
 func removesMessagesOf(place engine.Path, e engine.HistoryEvent) bool {
 	if e.Kind == engine.EventPurged {
-		return e.Path.Fold() == place.Fold() // of dead letters, or of the other messages
+		return e.Path.Fold() == place.Fold() // a purge has the path of the subqueue
 	}
 	_, ok := recent.DeletionFor(place.Entity(), e)
 	return ok

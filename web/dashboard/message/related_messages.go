@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxRelated is how many related messages a page lists, and maxRelatedSteps at how many instants of
-	// a life it looks for them.
+	// maxRelated is how many related messages a page lists, and maxRelatedSteps at how many
+	// instants of a message's life it looks for them.
 	maxRelated      = 20
 	maxRelatedSteps = 10
 	// maxRelatedEvents is how many events of one instant are read.
@@ -23,10 +23,10 @@ const (
 // resubmittedCopy is the reason of the event that creates a copy (OPS-2).
 const resubmittedCopy = "resubmitted copy"
 
-// relatedMessages returns the messages that share k's content: what k was copied from, its copies, and the
-// other copies that a topic made of the same message. They are found in the history or in
-// memory through events at the same instant as an event of k; what neither recorded is
-// missing. more reports that there are more than are shown.
+// relatedMessages returns the messages that share k's content: the message that k was copied
+// from, copies of k, and the other copies that a topic made of the same message. They are found
+// by their events in the history and in memory, at the same instant as an event of k, so a
+// message without such an event is missing. more reports that there are more than are shown.
 func relatedMessages(ctx context.Context, p *pages.Pages, k, content engine.Key, past []recent.EventRecord) (out []message.RelatedMessage, more bool) {
 	known := map[engine.Key]bool{k: true}
 	steps := 0

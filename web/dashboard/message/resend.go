@@ -66,8 +66,8 @@ func resendSamples(ctx context.Context, p *pages.Pages, m Snapshot, b message.Bo
 // bodyFile returns the file name of a downloaded body.
 func bodyFile(k engine.Key) string { return "message-" + pages.KeyText(k) + ".bin" }
 
-// curlCommand returns the shell command, with the types of properties. It is empty if there is no API
-// or the body is too long.
+// curlCommand returns a shell command that sends the message, with typed properties, through the
+// JSON API. It is empty if there is no API or the body is too long.
 func curlCommand(p *pages.Pages, to engine.Path, props value.Properties, s sample.Message, size int64) string {
 	if p.Options.API == "" || size > maxCurlBody {
 		return ""

@@ -22,7 +22,8 @@ func timeline(ctx context.Context, p *pages.Pages, m Snapshot, past []recent.Eve
 	return pages.MarkDates(append(out, future(ctx, m, now)...), now)
 }
 
-// stepsBefore returns the steps that the message itself records from before its known events.
+// stepsBefore returns steps that no event in past shows, as far as they follow from the message
+// itself.
 func stepsBefore(ctx context.Context, p *pages.Pages, m Snapshot, past []recent.EventRecord) (out []component.TimelineStep) {
 	known := func(kinds ...engine.EventKind) bool {
 		for _, t := range past {
@@ -59,7 +60,7 @@ func timelineEntries(ctx context.Context, p *pages.Pages, past []recent.EventRec
 	return out
 }
 
-// timelineEntry returns an event as a step of a message's life.
+// timelineEntry returns an event as a step of a message's timeline.
 func timelineEntry(ctx context.Context, p *pages.Pages, t recent.EventRecord) component.TimelineStep {
 	if t.Kind == engine.EventGap {
 		return component.TimelineStep{Icon: "warn", Tone: component.Low, Title: locale.N(ctx, "life.gap", int(t.Count)), At: t.At.Time()}
@@ -143,7 +144,8 @@ func currentState(ctx context.Context, p *pages.Pages, m Snapshot, now engine.In
 	}
 }
 
-// future returns what time alone will do to a message.
+// future returns the steps that will follow without any operation: unlocking, activation and
+// expiry.
 func future(ctx context.Context, m Snapshot, now engine.Instant) (out []component.TimelineStep) {
 	msg := m.Message
 	locked := msg.LockedUntil != 0 && !msg.LockedUntil.Passed(now)

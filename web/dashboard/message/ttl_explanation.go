@@ -12,8 +12,9 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// explainTTL explains a message's time to live: which of the settings counts, when the clock started,
-// and what follows (TTL-4 … TTL-7, TTL-12 … TTL-16). A dead letter has none (TTL-33).
+// explainTTL explains a message's time to live: which setting applies, when it started, and what
+// happens at its end (TTL-4 … TTL-7, TTL-12 … TTL-16). A dead letter has no time to live
+// (TTL-33).
 func explainTTL(ctx context.Context, p *pages.Pages, m Snapshot, past []recent.EventRecord, now engine.Instant) component.TTLExplanation {
 	if m.Path.IsDeadLetter() {
 		return component.TTLExplanation{Says: []component.Text{pages.PlainText(locale.T(ctx, "why.dead"))}}
@@ -56,7 +57,7 @@ func explainTTL(ctx context.Context, p *pages.Pages, m Snapshot, past []recent.E
 	return w
 }
 
-// keptTerm returns the term for an expiry that no current setting explains.
+// keptTerm returns the text id of the term for an expiry that no current setting explains.
 func keptTerm(past []recent.EventRecord) string {
 	if slices.ContainsFunc(past, func(t recent.EventRecord) bool { return t.Kind == engine.EventExtended }) {
 		return "why.extended"
@@ -83,7 +84,7 @@ func term(ctx context.Context, name, href string, of time.Duration) component.TT
 	return component.TTLTerm{Name: name, Href: href, Duration: of, Show: component.LengthOrNever(ctx, of)}
 }
 
-// shortestTerm returns the index of the term that counts; -1 if all are infinite.
+// shortestTerm returns the index of the shortest term, or -1 if all are infinite.
 func shortestTerm(terms []component.TTLTerm) int {
 	at := -1
 	for i, t := range terms {

@@ -13,8 +13,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// ConfirmNameAbove is the number of messages from which a destructive action asks for the entity's
-// name.
+// ConfirmNameAbove is the largest number of messages that a destructive action removes without
+// asking for the entity's name.
 const ConfirmNameAbove = 20
 
 // ConfirmResubmit asks to confirm the resubmission of all dead letters.

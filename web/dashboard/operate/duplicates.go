@@ -13,16 +13,16 @@ import (
 // are resubmitted.
 const maxDuplicateChecks = 1000
 
-// expectedDrops holds the dead letters that would be dropped as duplicates if all of them were
-// resubmitted in this order: their destination has seen their ids, or an earlier one has the
+// expectedDrops holds the dead letters of a list that would be dropped as duplicates if the whole
+// list were resubmitted in order: their destination has seen their ids, or an earlier one has the
 // same id (DUP-2, DUP-10).
 type expectedDrops struct {
 	rows     []engine.Row
 	entities []string // the entities that would drop them, without repetition
 }
 
-// findExpectedDrops finds them. It skips messages that are not dead letters or have no
-// destination: resubmitting these is refused anyway.
+// findExpectedDrops returns the expected drops of rows. It skips messages that are not dead
+// letters or have no destination: resubmitting these is refused anyway.
 func findExpectedDrops(r broker.Reader, rows []engine.Row) (out expectedDrops) {
 	type sent struct {
 		to, id string
@@ -52,7 +52,8 @@ func findExpectedDrops(r broker.Reader, rows []engine.Row) (out expectedDrops) {
 	return out
 }
 
-// text describes how many there are, where, and which. It returns "" if there are none.
+// text names the number of dead letters that would be dropped, the entities, and some of the dead
+// letters. It returns "" if there are none.
 func (a expectedDrops) text(ctx context.Context) string {
 	if len(a.rows) == 0 {
 		return ""

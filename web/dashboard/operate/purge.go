@@ -52,7 +52,7 @@ type PurgeSelection struct {
 	Classes     []engine.Class // of the entity itself
 	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty means none
 	Locked      int64          // locked dead letters, which stay
-	Count       int64          // as shown: without locked ones
+	Count       int64          // messages to remove, without locked ones
 }
 
 // DeadClasses returns the classes of messages that a dead-letter subqueue can hold.
@@ -102,8 +102,8 @@ func (p PurgeSelection) Preview(ctx context.Context, b *broker.Broker, only *eng
 	return all, err
 }
 
-// ParsePurgeFilter reads the filter of a purge. It returns nil if there is none or it is wrong; then
-// t has the error.
+// ParsePurgeFilter reads the filter of a purge. It returns nil if there is none, or if it is
+// invalid, in which case t gets the error.
 func ParsePurgeFilter(t *pages.FormState, l engine.Limits) *engine.MessageFilter {
 	text := PurgeFilterText(*t)
 	if text == "" {
@@ -144,8 +144,8 @@ func firstPurgeable(e engine.EntityState) []string {
 	return nil
 }
 
-// firstPurged returns the first few messages that a purge removes; keys are these messages if a
-// filter was used to find them.
+// firstPurged returns the first few messages that a purge removes. With a filter, keys are the
+// keys of these messages.
 func firstPurged(ctx context.Context, p *pages.Pages, of PurgeSelection, only *engine.MessageFilter, keys []engine.Key) (out []listpage.MessageRow, err error) {
 	var rows []engine.Row
 	s, err := p.Read(ctx, func(r broker.Reader) error {
@@ -185,7 +185,7 @@ func ConfirmPurge(ctx context.Context, p *pages.Pages, at pages.Address, t pages
 	picked := t.Values[page.FieldState]
 	if t.Values == nil {
 		if picked = at.Query["state"]; len(picked) == 0 {
-			picked = firstPurgeable(e.EntityState) // nothing is preselected that the user did not ask for
+			picked = firstPurgeable(e.EntityState) // preselect only the first state that has messages
 		}
 		t.Values = map[string][]string{page.FieldState: picked, page.FieldFilter: at.Query[page.FieldFilter]}
 	}

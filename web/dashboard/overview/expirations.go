@@ -92,12 +92,13 @@ func Expirations(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pa
 // A boardFilter is the filter of the expiry board.
 type boardFilter struct {
 	fate   string // "dead", "lost"; empty means both
-	bucket int    // of the horizon; -1: all
+	bucket int    // of the horizon; -1 means all
 }
 
 func (c boardFilter) all() bool { return c.fate == "" && c.bucket < 0 }
 
-// matching returns the messages of all that c selects and that still exist, in the same order.
+// matching returns up to most of the messages of all that c selects and that still exist, in the
+// same order.
 func (c boardFilter) matching(r broker.Reader, all []expiringMessage, most int) (out []engine.Row) {
 	from, upto := engine.Instant(0), engine.Forever
 	if c.bucket > 0 {
@@ -150,7 +151,7 @@ func (b *expiryCache) nextExpiring(r broker.Reader, epoch uint64) []expiringMess
 	return b.messages
 }
 
-// count returns how many messages the choice selects.
+// count returns how many messages the filter selects, by the counts of the horizon.
 func (c boardFilter) count(h component.ExpiryHorizon) (n int) {
 	for i, b := range h.Buckets {
 		if c.bucket >= 0 && c.bucket != i {
@@ -199,7 +200,7 @@ func expiredRow(p *pages.Pages, t recent.EventRecord, dead bool, now engine.Inst
 }
 
 // expiringRow returns a message on the expiry board. It is never in a topic: messages that wait
-// there are scheduled, and their time starts later.
+// there are scheduled, and their time to live starts later.
 func expiringRow(p *pages.Pages, r engine.Row, now engine.Instant) component.ExpiringMessage {
 	return component.ExpiringMessage{
 		Key: pages.KeyText(r.Message.Key), Href: p.MessageURL(r.Message.Key),

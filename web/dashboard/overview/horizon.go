@@ -35,7 +35,7 @@ func (s horizonRange) tone() component.Tone {
 	return component.Urgency(s.limit, 0)
 }
 
-// rangeIndex returns the index of the bucket with this key; -1 if there is none.
+// rangeIndex returns the index of the bucket with this key, or -1 if there is none.
 func rangeIndex(key string) int {
 	return slices.IndexFunc(horizonRanges, func(s horizonRange) bool { return s.key == key })
 }
@@ -48,8 +48,8 @@ func (s horizonRange) name(ctx context.Context) string {
 }
 
 // slicesPerBucket is how many slices a bucket is drawn with. In a namespace with more than
-// crowded entities buckets are not divided, because each slice costs a search in every entity
-// during the broker's turn.
+// maxSlicedEntities entities, buckets are not divided, because each slice costs a search in every
+// entity during the broker's turn.
 const (
 	slicesPerBucket   = 6
 	maxSlicedEntities = 1000
@@ -71,7 +71,7 @@ func edges(now engine.Instant, entities int) (at []engine.Instant, parts int) {
 	return at, parts
 }
 
-// buckets sorts the engine's counts between edges into buckets.
+// buckets sums up the engine's counts between edges by bucket.
 func buckets(spans []engine.HorizonSpan, parts int) []component.Bucket {
 	out := make([]component.Bucket, len(horizonRanges))
 	for i, s := range horizonRanges {
@@ -89,7 +89,7 @@ func buckets(spans []engine.HorizonSpan, parts int) []component.Bucket {
 	return out
 }
 
-// horizon returns the chart. href returns the address that a bucket links to.
+// horizon returns the chart of expiries. href returns the address that a bucket links to.
 func horizon(ctx context.Context, spans []engine.HorizonSpan, parts int, href func(key string) string) component.ExpiryHorizon {
 	h := component.ExpiryHorizon{Buckets: buckets(spans, parts)}
 	for i := range h.Buckets {

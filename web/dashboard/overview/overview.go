@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	maxNextExpiring = 7   // of the overview's board
+	maxNextExpiring = 7   // messages on the overview's board
 	maxTickerLines  = 12  // lines of the latest events
-	maxTemporary    = 6   // of the overview's list of temporary entities
+	maxTemporary    = 6   // entities in the overview's list of temporary ones
 	sampledForLede  = 100 // messages about to expire whose queues are named
-	fewEntities     = 3   // up to this many, the user has just begun; the starter queue counts
+	fewEntities     = 3   // up to this many entities, the overview shows how to get started
 )
 
 // Overview returns the page of the whole namespace.
@@ -89,7 +89,7 @@ func Overview(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	return pages.Refreshing{Page: m, Every: time.Second}, s.Event, nil
 }
 
-// fillTiles fills in the tiles.
+// fillTiles fills in the tiles of the overview, its rates and counts.
 func fillTiles(ctx context.Context, p *pages.Pages, m *overview.Overview, c engine.Counts, now engine.Instant) {
 	rate := func(met recent.RateKind) overview.Figure {
 		return overview.Figure{N: float64(p.Events.Sum(now, 10, met)) / 10, Line: p.Events.Line(now, met)}
@@ -166,8 +166,8 @@ func mainEntityText(ctx context.Context, p *pages.Pages, next []engine.Row, of i
 	return nil
 }
 
-// AcceptsSends reports whether e is a queue that the sample shell command may send to; the
-// command has no session.
+// AcceptsSends reports whether e is a queue that the sample shell command can send to. The
+// command sets no session.
 func AcceptsSends(e engine.EntityState) bool {
 	return e.Kind == engine.Queue && !e.Config.RequiresSession && pages.AllowsSend(e.Config.Status)
 }

@@ -16,7 +16,7 @@ import (
 	"mayfly/web/errorcodes"
 )
 
-// ErrPageNotFound is returned for an address that the dashboard cannot have.
+// ErrPageNotFound is returned for an address that no page of the dashboard can have.
 var ErrPageNotFound = errorcodes.ErrPageNotFound
 
 // An Address is the parsed address of a page: an object and an action on it. Names are escaped in
@@ -179,7 +179,7 @@ func entityAddress(kind engine.EntityKind, path engine.Path) string {
 	return "/q/" + url.PathEscape(path.Name())
 }
 
-// WithQuery returns p with other query parameters: pairs of name and value, where an empty value
+// WithQuery returns p with query parameters set to pairs of name and value. An empty value
 // removes the parameter.
 func (p Address) WithQuery(pairs ...string) Address {
 	q := url.Values{}

@@ -15,8 +15,8 @@ func SameDay(a, b engine.Instant) bool {
 	return a/day == b/day
 }
 
-// MarkDates marks those steps of a life to show a date whose day differs from the previous step's,
-// or, for the first, from today.
+// MarkDates sets Dated on each step of a timeline whose day differs from that of the previous
+// step or, for the first step, from today.
 func MarkDates(life []component.TimelineStep, now engine.Instant) []component.TimelineStep {
 	day := now
 	for i := range life {
@@ -69,15 +69,15 @@ func Fate(path engine.Path, keepsDead bool) component.ExpiryOutcome { //nolint:r
 }
 
 // HasExpired reports whether a message has expired but still exists: a deferred message stays
-// until it is asked for (DEF-9), a locked one until its lock ends (TTL-20).
+// until a receiver asks for it (DEF-9), a locked one until its lock ends (TTL-20).
 func HasExpired(r engine.Row, now engine.Instant) bool { return r.Expires.Passed(now) }
 
-// Countdown returns a countdown in a sentence, which keeps its colour.
+// Countdown returns a countdown for a sentence. Its colour does not change as time passes.
 func Countdown(at engine.Instant, of time.Duration, now engine.Instant) component.Text {
 	return component.Text{Clock: &component.Clock{At: at.Time(), Of: max(of, time.Second), Now: now.Time(), As: component.Plenty}}
 }
 
-// ClockTime returns an instant in a sentence, in UTC, with its date unless that is today.
+// ClockTime returns an instant for a sentence, in UTC, with its date unless that is today.
 func ClockTime(ctx context.Context, at, now engine.Instant) string {
 	if SameDay(at, now) {
 		return at.Time().UTC().Format("15:04:05")

@@ -78,7 +78,7 @@ func InputDuration(d time.Duration) string {
 // RemoveSpaces removes spaces, so that users can write 1h 30m for a duration.
 func RemoveSpaces(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// KeyText returns a key as addresses have it.
+// KeyText formats a key for addresses.
 func KeyText(k engine.Key) string { return strconv.FormatUint(uint64(k), 10) }
 
 // PlainText returns s as text without emphasis.
@@ -87,8 +87,8 @@ func PlainText(s string) component.Text { return component.Text{S: s} }
 // StrongText returns s as emphasized text.
 func StrongText(s string) component.Text { return component.Text{S: s, Strong: true} }
 
-// SentenceAround returns a sentence around a piece of its own, such as a link or a countdown. The text
-// with the id has {{.It}} in the piece's place.
+// SentenceAround returns a sentence that contains it, such as a link or a countdown. The text
+// with the id has {{.It}} in its place.
 func SentenceAround(ctx context.Context, id string, it component.Text, args locale.Args) []component.Text {
 	const place = "\x00"
 	all := locale.Args{"It": place}
@@ -114,8 +114,8 @@ func ActorName(ctx context.Context, actor string) string {
 	}
 }
 
-// ActorProtocol returns the protocol that an actor used and its name: "REST" and an address. Without
-// a protocol, who is the name of the actor.
+// ActorProtocol returns the protocol that an actor used and its name: "REST" and an address. If
+// no protocol is known, who is the name of the actor.
 func ActorProtocol(ctx context.Context, actor string) (protocol, who string) {
 	name, rest, _ := strings.Cut(actor, " ")
 	switch name {
@@ -144,7 +144,7 @@ func Destination(r engine.Row) engine.Path {
 	return r.Path.Entity()
 }
 
-// MessageNames returns the names of the first messages of rows.
+// MessageNames returns the names of messages, with their sequence numbers.
 func MessageNames(rows []engine.Row) (out []string) {
 	for _, r := range rows {
 		name, number := recent.ShortName(r.Content, r.Message.Seq), "#"+strconv.FormatInt(int64(r.Message.Seq), 10)
@@ -229,12 +229,12 @@ func FormatDuration(d time.Duration) string {
 	return text
 }
 
-// AllowsSend reports whether an entity of a status accepts messages.
+// AllowsSend reports whether an entity with status s accepts messages.
 func AllowsSend(s engine.Status) bool {
 	return s == engine.StatusActive || s == engine.StatusReceiveDisabled
 }
 
-// AllowsReceive reports whether an entity of a status gives messages away.
+// AllowsReceive reports whether an entity with status s delivers messages.
 func AllowsReceive(s engine.Status) bool {
 	return s == engine.StatusActive || s == engine.StatusSendDisabled
 }

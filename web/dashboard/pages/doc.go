@@ -1,6 +1,6 @@
-// Package pages holds what all pages of the dashboard are made with: their routes and addresses,
-// the shell around them, the state of their forms, and the words that several of them share. Each
-// area of the dashboard makes its pages in a package of its own; package route lists them all.
+// Package pages holds what the pages of the dashboard share: routes and addresses, the shell
+// around a page, the state of forms, and texts that several pages use. Each area of the dashboard
+// makes its pages in a package of its own; package route lists them all.
 //
 // A page is a view model with every number, sentence and address, used both by the handler that
 // serves the page and by the hub that pushes its parts. It is made in one turn of the broker, so

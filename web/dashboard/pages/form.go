@@ -41,8 +41,8 @@ func (t FormState) FirstValues() map[string]string {
 	return out
 }
 
-// Form returns the form for the action at.Action, or the question that confirms it. It returns
-// ErrPageNotFound if at has no such form.
+// Form returns the form for the action at.Action, or its confirmation. It returns ErrPageNotFound
+// if at has no such form.
 func (p *Pages) Form(ctx context.Context, at Address, t FormState) (view.Page, error) {
 	r := p.Route(at)
 	if r == nil || r.Form == nil {
@@ -81,7 +81,7 @@ func (p *Pages) Failure(ctx context.Context, at Address, f page.Failure) view.Pa
 	return f
 }
 
-// EntityKind returns the kind of the entity that a place names or would create.
+// EntityKind returns the kind of the entity that an address names or would create.
 func (p Address) EntityKind() engine.EntityKind {
 	switch {
 	case p.Kind == Queues:
@@ -104,7 +104,7 @@ type Export struct {
 	Query string
 }
 
-// MaxSampleNames is how many of several messages a question names.
+// MaxSampleNames is how many of several messages a confirmation names.
 const MaxSampleNames = 5
 
 // MaxForwardTargets is how many forwarding targets a form suggests.
@@ -153,7 +153,7 @@ func (t *FormState) LimitRows(ctx context.Context, prefix, field string) {
 	}
 }
 
-// SetError sets the error of a field.
+// SetError sets the error of a field, unless the field already has one.
 func (t *FormState) SetError(field string, says component.Text) {
 	if t.Errors[field].S == "" {
 		t.Errors[field] = says

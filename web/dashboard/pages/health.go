@@ -67,8 +67,8 @@ func memoryArgs(ctx context.Context, m broker.Memory) locale.Args {
 	return locale.Args{"Kept": component.Bytes(ctx, m.Used), "Limit": component.Bytes(ctx, m.Limit)}
 }
 
-// DamagedNotice returns a notice if any of the messages selected by is are damaged. It queries the
-// broker only if there is damage at all.
+// DamagedNotice returns a notice if is selects any of the damaged messages. It queries the broker
+// only if any message is damaged.
 func (p *Pages) DamagedNotice(ctx context.Context, is func(engine.DamagedMessage) bool, words string) component.Notice {
 	if p.Broker.Health().Damaged == 0 {
 		return component.Notice{}

@@ -30,7 +30,7 @@ const (
 	varDoc
 )
 
-// variables are the names of the variables in patterns and in Echo's.
+// variables are the names of the variables in our patterns and in Echo's.
 var variables = [...]struct{ name, echo string }{
 	varNamespace: {"{ns}", "ns"}, varQueue: {"{queue}", "queue"}, varTopic: {"{topic}", "topic"}, varSub: {"{sub}", "sub"},
 	varMessage: {"{message}", "key"}, varDeleted: {"{deleted}", "id"}, varConnection: {"{connection}", "id"},
@@ -39,7 +39,7 @@ var variables = [...]struct{ name, echo string }{
 	varToken: {"{token}", "id"}, varPresentation: {"{presentation}", "id"}, varDoc: {"{doc}", "page"},
 }
 
-// variable returns the variable that a part of a pattern is, or zero.
+// variable returns the variable whose name is part, or zero if there is none.
 func variable(part string) int {
 	for i, v := range variables {
 		if v.name != "" && v.name == part {
@@ -52,7 +52,8 @@ func variable(part string) int {
 // maxID bounds the ids in addresses that are not numbers, in bytes.
 const maxID = 64
 
-// setVariable parses a part of an address. With limits it checks names as the engine does.
+// setVariable parses a part of an address as the variable v. With limits it checks names as the
+// engine does.
 func (p *Address) setVariable(v int, part string, limits *engine.Limits) (ok bool) {
 	switch v {
 	case varNamespace:
@@ -125,8 +126,8 @@ func (p Address) appendVariable(b []byte, v int) []byte {
 // A node is a part of an address in the tree of patterns.
 type node struct {
 	literal  map[string]*node
-	variable int    // of the parts that are not literal; zero if there are none
-	below    *node  // below the variable
+	variable int    // for parts that are not literal; zero means none
+	below    *node  // the node below the variable
 	route    *Route // whose pattern ends here; may be nil
 }
 
@@ -207,8 +208,8 @@ func (t *Table) match(method, path string, limits *engine.Limits) (at Address, r
 	return at, r
 }
 
-// Match returns the route of a link as pages have it, without the base path; its query and
-// fragment are ignored. It does not check names. Nil means that the link leads to no page of the
+// Match returns the route of a link, without the base path. It ignores the query and the fragment
+// of the link. It does not check names. Nil means that the link leads to no page of the
 // dashboard.
 func (t *Table) Match(method, href string) *Route {
 	href, _, _ = strings.Cut(href, "#")

@@ -54,7 +54,7 @@ type Options struct {
 	Clients    connections.Source // connected clients; nil means none
 	Jobs       *job.Jobs          // of the broker; nil if there are none
 	AlertRules *alert.Rules       // of the broker; nil if there are none
-	Webhooks   *webhook.Sender    // of Rules; nil if there are none
+	Webhooks   *webhook.Sender    // of AlertRules; nil if there are none
 	Uploads    *exchange.Uploads  // uploaded files; nil means that uploads are off
 	Namespaces NamespaceInfo
 	Scenes     *demo.Player  // of the server; nil if there are none
@@ -69,7 +69,7 @@ type Pages struct {
 	table    *Table
 	Events   *recent.Events
 	Suggests *suggest.Suggester
-	states   sync.Map // what pages keep, by its type; see State
+	states   sync.Map // caches of pages, by type; see State
 
 	APIDocument func() *openapi.Document // built once
 }
@@ -93,8 +93,8 @@ type Refreshing struct {
 // Refresh returns how long the rendered page stays valid without events.
 func (r Refreshing) Refresh() time.Duration { return r.Every }
 
-// A Visitor is the viewer that a page is made for. The context carries the language, as
-// package locale does, and what they may see, as package auth does.
+// A Visitor is the viewer that a page is made for. The context also carries the viewer's language
+// (see package locale) and access (see package auth).
 type Visitor struct {
 	CSRF       string
 	Host       string // host name that the visitor uses for the server, without a port; empty if unknown
@@ -164,13 +164,14 @@ func (p *Pages) HistoryRetention() time.Duration {
 // Route returns the route of at, or nil if there is none.
 func (p *Pages) Route(at Address) *Route { return p.table.Route(at) }
 
-// State returns the T of p, which is zero at first: the cache of a page, for all its viewers.
+// State returns the value of type T that p keeps, which is zero at first. Pages keep caches there
+// that all their viewers share.
 func State[T any](p *Pages) *T {
 	kept, _ := p.states.LoadOrStore(reflect.TypeFor[T](), new(T))
 	return kept.(*T) //nolint:forcetypeassert // kept by its type
 }
 
-// URL returns the address of a place, including the base path.
+// URL returns at as text, including the base path.
 func (p *Pages) URL(at Address) string { return p.Options.Base + at.String() }
 
 // Home returns the address of the overview, including the base path.
@@ -196,13 +197,15 @@ func (p *Pages) UndoURL(word string) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Undo, StringID: word})
 }
 
-// A Snapshot is what every page learns when it reads the broker.
+// A Snapshot identifies a state that a page has read: the number of the last event in it, and the
+// broker's time.
 type Snapshot struct {
 	Event uint64
 	Now   engine.Instant
 }
 
-// Read reads the broker in one turn, and waits until events up to then are recorded here.
+// Read calls see in one turn of the broker, and then waits until p.Events has recorded all events
+// up to that turn.
 func (p *Pages) Read(ctx context.Context, see func(broker.Reader) error) (Snapshot, error) {
 	var s Snapshot
 	err := p.Broker.Read(ctx, func(r broker.Reader) error {
@@ -241,7 +244,7 @@ func (p *Pages) WithVisitorHost(ctx context.Context, s string) string {
 }
 
 // AutoDeletion returns the event that automatically deleted an entity, by the epoch and number in
-// its address, for the broker's Restore.
+// its address, for the broker's RestoreEntity.
 func (p *Pages) AutoDeletion(epoch, n uint64) (engine.Event, bool) {
 	for _, g := range p.Events.AutoDeleted() {
 		if g.Epoch == epoch && g.N == n {

@@ -8,8 +8,9 @@ import (
 	"mayfly/views/page/admin"
 )
 
-// A RateTracker turns counts into rates, from one view of them to the next: nothing is measured
-// without viewers. The zero value is ready to use, and it is safe for concurrent use.
+// A RateTracker computes rates from the counts of one rendering of a page and the next. It
+// measures nothing without viewers. The zero value is ready to use, and it is safe for concurrent
+// use.
 type RateTracker struct {
 	mu     sync.Mutex
 	counts map[string]rateCount

@@ -15,7 +15,7 @@ import (
 )
 
 // A Route is one address of the dashboard: an object and an action on it, and everything that
-// routing, roles, Safe mode and links need to know about it. See routes.
+// routing, roles, Safe mode and links need to know about it. Package route lists all routes.
 type Route struct {
 	Kind     PageKind
 	Action   string              // below the object's address; empty means the object itself

@@ -15,7 +15,7 @@ const (
 	Deferred         PageKind = "/n/{ns}/deferred"
 	Entity           PageKind = "/n/{ns}/{entity}"
 	Session          PageKind = "/n/{ns}/{entity}/session" // one session of an entity, by the id in the query
-	Message          PageKind = "/n/{ns}/m/{message}"      // wherever it is
+	Message          PageKind = "/n/{ns}/m/{message}"      // in any entity
 	DeletedEntity    PageKind = "/n/{ns}/tombstones/{deleted}"
 	CreateStarter    PageKind = "/n/{ns}/starter"
 	Activity         PageKind = "/n/{ns}/activity"

@@ -117,7 +117,7 @@ func (p *Pages) nextScene(ctx context.Context, id string) *layout.NextScene {
 	return &layout.NextScene{Title: next.Title, Lang: ForeignLanguage(ctx, next), Play: p.ScenesURL() + "/play/" + next.ID}
 }
 
-// highlights returns links to what a step points out, as far as it exists.
+// highlights returns links to the messages and entities that a step highlights and that exist.
 func (p *Pages) highlights(ctx context.Context, is demo.State, step *demo.Step) []layout.Highlight {
 	if len(step.Highlight) == 0 {
 		return nil

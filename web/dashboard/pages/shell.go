@@ -77,7 +77,7 @@ func (p *Pages) StaticShell(ctx context.Context, at Address, title string) layou
 	}
 	p.addNamespaceMenu(&sh)
 	p.addSceneBar(ctx, &sh)
-	if IsConfined(ctx) { // they may not see what belongs to all namespaces
+	if IsConfined(ctx) { // such a viewer may not see what belongs to all namespaces
 		sh.Namespaces, sh.AllNamespaces, sh.Scenes, sh.Settings = nil, "", "", ""
 	}
 	return sh

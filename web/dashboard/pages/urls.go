@@ -54,8 +54,8 @@ func (p *Pages) ExportURL(x Export) string {
 	return to
 }
 
-// NewJobURL returns the address of the form for a job on the messages of x, filled in. by is
-// the duration if the job extends them.
+// NewJobURL returns the address of the filled-in form for a job on the messages of x. by is the
+// duration if the job extends them.
 func (p *Pages) NewJobURL(kind job.Kind, x Export, by string) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Jobs, Action: "new"}.WithQuery(
 		page.FieldJobKind, string(kind), page.FieldJobPath, x.Path, page.FieldQuery, x.Query, page.FieldBy, by))
@@ -83,8 +83,8 @@ func (p *Pages) damagedLink(ctx context.Context) component.Link {
 // DocsURL returns the address of the documentation, including the base path.
 func (p *Pages) DocsURL() string { return p.Options.Base + docs.At }
 
-// EditURL returns the edit form of an unlocked dead letter, which returns to the list at a
-// place, or "" for any other message.
+// EditURL returns the address of the form that edits an unlocked dead letter and then returns to
+// list, or "" for any other message.
 func (p *Pages) EditURL(r engine.Row, list Address) string {
 	if !r.Path.IsDeadLetter() || r.Message.Locked() {
 		return ""
@@ -106,7 +106,7 @@ func (p *Pages) LabURL(topic engine.Path) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: FilterLab}.WithQuery(lab.LabTopic, topic.Name()))
 }
 
-// EntityRef returns the entity that a message is in.
+// EntityRef returns a reference to the entity of a path, which may be that of a subqueue.
 func (p *Pages) EntityRef(kind engine.EntityKind, path engine.Path) page.EntityRef {
 	return page.EntityRef{Kind: KindOnPage(kind), Name: DisplayPath(path.Entity()), Href: p.EntityURL(kind, path.Entity()), DeadLetter: path.IsDeadLetter()}
 }
@@ -186,7 +186,8 @@ func (p *Pages) SettingsURL() string { return p.Options.Base + layout.SettingsPa
 // the base path.
 func (p *Pages) TokensURL(below string) string { return p.Options.Base + layout.TokensPath + below }
 
-// ListAt returns the list of messages at an address, which may have the base path.
+// ListAt parses the address of a list of messages, with or without the base path. It returns the
+// zero Address for any other address.
 func (p *Pages) ListAt(raw string) Address {
 	at, err := p.Parse(strings.TrimPrefix(raw, p.Options.Base))
 	if err != nil || p.Route(at).List == "" {

@@ -28,7 +28,7 @@ type EventRecord struct {
 	To         engine.Path
 	Actor      string
 	Reason     string
-	Translated bool   // reason is in the viewer's language, see translateReason
+	Translated bool   // Reason is in the viewer's language; set by package activity
 	Audit      bool   // an operator caused it
 	Name       string // of the message; empty in a timeline
 }
@@ -74,7 +74,7 @@ func (t EventRecord) WithName(e engine.Event) EventRecord {
 	return t
 }
 
-// DisplayName returns the name for display: a session id may be empty.
+// DisplayName returns the name for display, with a placeholder for an empty session id.
 func (t EventRecord) DisplayName(ctx context.Context) string {
 	if t.Name == "" && OfSession(t.Kind) {
 		return component.SessionName(ctx, "")
@@ -82,7 +82,7 @@ func (t EventRecord) DisplayName(ctx context.Context) string {
 	return t.Name
 }
 
-// expired reports whether the message expired.
+// expired reports whether e is the expiry of a message.
 func expired(e engine.Event) bool {
 	return e.Kind == engine.EventExpired || e.Kind == engine.EventDeadLettered && e.Reason == engine.ReasonExpired
 }

@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	pastTickerEvents = 400 // events of the history among which the ticker's lines are searched
-	// pastTickerMaxAge is the greatest age of these: the ticker shows no dates.
+	pastTickerEvents = 400 // past events that are read to fill the ticker
+	// pastTickerMaxAge is the greatest age of these events, because the ticker shows no dates.
 	pastTickerMaxAge  = 12 * time.Hour
 	pastExpiredEvents = 1000
 )
 
-// loadHistory fills in from the history what neither the broker nor this memory can know: at first
-// what happened before this process, as if it had not been restarted, and, whenever the store
-// was opened again, the use histories, which the broker has then lost. Later events arrive
-// by following the broker, so the two meet without overlap. If the history cannot be read,
-// pages show less.
+// loadHistory reads older events from the store's history: first those before this process, so
+// that pages show the same after a restart, and later, whenever the store has been opened again,
+// the use histories, which the broker has then lost. Newer events come from follow, without
+// overlap. If the history cannot be read, pages show less.
 func (r *Events) loadHistory(ctx context.Context) {
 	if r.b.HasHistory() {
 		r.logHistoryError(ctx, r.readHistory(ctx))
@@ -167,8 +166,9 @@ func (r *Events) addPastEvents(s pastEvents) {
 // ExpiredWithin is how long messages that have expired are shown.
 const ExpiredWithin = 5 * time.Minute
 
-// TemporaryEntities returns the entities with automatic deletion, pinned ones included: soonest
-// first, then held, then pinned.
+// TemporaryEntities returns the entities with automatic deletion, pinned ones included: first
+// those whose idle clock runs, the soonest first, then those that are kept alive, then pinned
+// ones.
 func TemporaryEntities(all []engine.EntityState) []engine.EntityState {
 	idle := slices.DeleteFunc(all, func(e engine.EntityState) bool {
 		return e.Config.Effective().AutoDeleteOnIdle == 0 && e.UnpinnedIdle == 0

@@ -10,7 +10,7 @@ import (
 // previous one of its bucket, and a message always has the same bucket. It is not safe for
 // concurrent use.
 type messageEvents struct {
-	ring    []messageEvent // entry i, from 1, is at index (i-1) % most
+	ring    []messageEvent // entry i, from 1, is at index (i-1) % limit
 	limit   uint64
 	n       uint64   // number of the latest entry
 	buckets []uint64 // the latest entry of each; zero means none

@@ -36,7 +36,7 @@ func rateKindOf(e engine.Event) (m RateKind, ok bool) {
 // newEventCounter. It is not safe for concurrent use.
 type eventCounter struct {
 	step      engine.Instant  // milliseconds of an interval
-	intervals []countInterval // interval i is at index i % len
+	intervals []countInterval // interval i is at index i % len(intervals)
 }
 
 type countInterval struct {
@@ -72,13 +72,13 @@ func (p *eventCounter) sum(now engine.Instant, stretches int, m RateKind) (n int
 	return n
 }
 
-// line returns the counts over time, oldest first. A point sums up as many intervals as given,
-// and the last point is the last complete one.
+// line returns the counts over time, oldest first. Each point is the sum of as many intervals as
+// stretches says, and the last point is the last complete one.
 func (p *eventCounter) line(now engine.Instant, stretches int, m RateKind) []float64 {
 	points := len(p.intervals)/stretches - 1
 	line := make([]float64, points)
 	group := engine.Instant(stretches)
-	last := now/p.step/group*group - 1 // of the latest group that is over
+	last := now/p.step/group*group - 1 // the last interval of the latest group that is over
 	for i := range points {
 		for j := range stretches {
 			tick := last - engine.Instant(i*stretches+j)
@@ -110,7 +110,7 @@ func depthChange(e engine.Event) int64 {
 	}
 }
 
-// A depthHistory holds by how much a number changed in each of the latest intervals. It is not safe
+// A depthHistory holds the changes of a number in each of the latest intervals. It is not safe
 // for concurrent use.
 type depthHistory struct {
 	latest  engine.Instant // the latest interval

@@ -16,7 +16,7 @@ import (
 
 // Limits on the stored events since the start.
 const (
-	maxLifeEvents      = 50_000 // of all messages together
+	maxLifeEvents      = 50_000 // events of all messages together
 	tickerCapacity     = 50
 	maxLinesPerSecond  = 20
 	expiredCapacity    = 25 // messages that expired
@@ -28,8 +28,8 @@ const (
 )
 
 // Events keeps recent events of the broker in memory: rates, the ticker, expired messages,
-// automatic deletions, the events of messages, and messages that no subscription took. Events
-// of earlier processes are read from the history, see loadHistory. It is bounded in memory and
+// automatic deletions, the events of messages, and messages that no subscription took. Events of
+// earlier processes are read from the history, see loadHistory. Events is bounded in memory and
 // safe for concurrent use.
 type Events struct {
 	b             *broker.Broker
@@ -54,12 +54,12 @@ type Events struct {
 	lines           []TickerEntry   // newest last
 	second          tickerSecond    // the latest second
 	expired         []EventRecord   // newest last
-	deleted         deletedEntities // deleted entities
+	deleted         deletedEntities // recently deleted entities
 	created         map[string]bool // folded paths of entities created before the deletions of earlier processes were read; nil after
 	lastEntityEvent uint64          // number of the last event that created, changed or deleted an entity
 	lastServerEvent uint64          // number of the last event of an operator or of the server
 
-	useHistories      map[engine.SubqueueID]useHistory // uses from before known
+	useHistories      map[engine.SubqueueID]useHistory // uses before usesCompleteFrom
 	usesCompleteFrom  engine.Instant                   // the instant from which the broker's own use histories are complete
 	messages          messageEvents
 	removed           removedMessages
@@ -303,8 +303,8 @@ func (r *Events) WaitFor(ctx context.Context, n uint64) {
 	}
 }
 
-// Ticker returns the latest lines, newest first, at most most, and how many events of the
-// latest second they do not cover. With within set, events of the server are left out.
+// Ticker returns up to most of the latest lines, newest first, and how many events of the latest
+// second they do not cover. If within is true, it leaves out events of the server.
 func (r *Events) Ticker(within bool, most int) (lines []TickerEntry, more int) { //nolint:revive // whether the viewer is confined to the namespace
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -340,7 +340,7 @@ func (r *Events) ExpiredSince(since engine.Instant) (out []EventRecord) {
 	return out
 }
 
-// Sum returns the count of m in the last seconds, at most ten minutes.
+// Sum returns the number of events of kind m in the given number of last seconds, at most 600.
 func (r *Events) Sum(now engine.Instant, seconds int, m RateKind) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -386,16 +386,16 @@ func (r *Events) EventsWithContent(content engine.Key, at engine.Instant) []Even
 	return r.messages.eventsWithContent(content, at)
 }
 
-// LastServerEventNumber returns the number of the last event since the start of an operator or of the
-// server.
+// LastServerEventNumber returns the number of the last event of an operator or of the server
+// since the start, or zero if there is none.
 func (r *Events) LastServerEventNumber() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lastServerEvent
 }
 
-// LastEntityEventNumber returns the number of the last event since the start that created, changed or
-// deleted an entity.
+// LastEntityEventNumber returns the number of the last event that created, changed or deleted an
+// entity since the start, or zero if there is none.
 func (r *Events) LastEntityEventNumber() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -409,8 +409,8 @@ func (r *Events) Removal(k engine.Key) (engine.Event, bool) {
 	return r.removed.get(k)
 }
 
-// FormerEpoch returns an epoch as event records store it: zero for epochs of this process, in which
-// numbers continue when the store is opened again.
+// FormerEpoch returns an epoch as event records store it: zero for all epochs of this process,
+// because event numbers continue when the store is opened again.
 func (r *Events) FormerEpoch(epoch uint64) uint64 {
 	if epoch >= r.epoch {
 		return 0

@@ -25,8 +25,8 @@ func unmatchedOf(e engine.Event) UnmatchedMessage {
 	return UnmatchedMessage{e.Message.Key, e.At, e.Path, e.Content}
 }
 
-// unmatchedList keeps the latest ones, bounded by number and bytes. It is not safe for concurrent
-// use.
+// unmatchedList keeps the latest unmatched messages, bounded by number and bytes. It is not safe
+// for concurrent use.
 type unmatchedList struct {
 	messages []UnmatchedMessage // oldest first, without repetition
 	bytes    int

@@ -12,12 +12,12 @@ import (
 // MaxUses is how many uses of an entity are remembered.
 const (
 	MaxUses         = 20  // lines of a use history, as many as the engine keeps
-	maxUseEvents    = 200 // events of the history read for one use history
-	maxUseHistories = 500 // entities with a use history from the history
+	maxUseEvents    = 200 // events that are read for one use history
+	maxUseHistories = 500 // entities whose use histories are read
 )
 
-// A useHistory lists the uses of a temporary entity from the history, from before the broker
-// recorded them itself, latest first. It lacks peeks, views and empty receives, which leave no
+// A useHistory lists the uses of a temporary entity from before the broker recorded uses, latest
+// first. It is made from the history. It lacks peeks, views and empty receives, which leave no
 // event.
 type useHistory []engine.Use
 
@@ -50,8 +50,8 @@ func (r *Events) loadUseHistories(ctx context.Context, at engine.Instant) error 
 	return nil
 }
 
-// UseHistory returns the uses of an entity before the broker recorded them, and the instant when
-// it began to.
+// UseHistory returns the uses of an entity before the broker recorded uses, and the instant when
+// it began to record them.
 func (r *Events) UseHistory(e engine.SubqueueID) (l useHistory, began engine.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,8 +77,8 @@ func usesIn(e engine.Entity, events []engine.HistoryEvent) (l useHistory) {
 	return l
 }
 
-// useOf returns an event as a use of e, in the engine's word (semantics §10), or "" if it is
-// not a use.
+// useOf returns the engine's name for the use of e that the event ev shows (semantics §10), or ""
+// if it shows none.
 func useOf(e engine.Entity, ev engine.Event) string {
 	at, own := ev.Path.Entity(), e.Path.Fold()
 	topic, _, sub := at.Subscription()
@@ -96,7 +96,7 @@ func useOf(e engine.Entity, ev engine.Event) string {
 func useHere(kind engine.EntityKind, ev engine.Event) string {
 	switch ev.Kind {
 	case engine.EventSent:
-		if kind == engine.Subscription || kind == engine.Topic && ev.Actor == "" { // IDLE-4; or it became active, which has an event too
+		if kind == engine.Subscription || kind == engine.Topic && ev.Actor == "" { // IDLE-4; a scheduled message that became active has an EventActivated, too
 			return ""
 		}
 		return "send"

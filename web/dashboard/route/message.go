@@ -31,7 +31,7 @@ func messageRoutes() []pages.Route {
 	}
 }
 
-// bulkRoutes returns the actions on selected messages of an entity, or of any.
+// bulkRoutes returns the routes of actions on selected messages, of one entity or of any.
 func bulkRoutes(of pages.PageKind) []pages.Route {
 	return []pages.Route{
 		{Kind: of, Action: "bulk/delete", Role: auth.Operator, Destroys: pages.Depends(deletesSelected), Form: operate.ConfirmBulk},

@@ -15,8 +15,8 @@ import (
 	"mayfly/web/dashboard/send"
 )
 
-// namespaceRoutes returns the routes of pages that show a namespace or work on its messages, and of
-// settings that each user has there.
+// namespaceRoutes returns the routes of pages that show a namespace or work on its messages, and
+// of each user's settings in it.
 func namespaceRoutes() []pages.Route {
 	return []pages.Route{
 		{Kind: pages.Overview, Type: pages.TypePage, Section: layout.Overview, Live: true, Leads: true, Get: overview.Overview},

@@ -34,7 +34,7 @@ func definitionsForm(ctx context.Context, p *pages.Pages, at pages.Address, _ pa
 	return admin.Definitions(ctx, p, at, admin.ConfigUpload{})
 }
 
-// shortensTTL reports whether time is taken from messages, which may make them expire.
+// shortensTTL reports whether a form subtracts time from messages, which may make them expire.
 func shortensTTL(_ *pages.Pages, _ pages.Address, typed url.Values) bool {
 	return strings.ContainsAny(typed.Get(page.FieldBy), "-−")
 }

@@ -61,8 +61,8 @@ func GoTo(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uin
 	return m, 0, nil
 }
 
-// currentEntity returns the entity that the page at address belongs to, also through a message or
-// session, if it exists.
+// currentEntity returns the entity whose page, or whose session's page, is at address. ok is
+// false if there is none.
 func currentEntity(p *pages.Pages, address string, names []engine.EntityName) (here engine.EntityName, ok bool) {
 	raw, ok := strings.CutPrefix(address, p.Options.Base)
 	if !ok || raw == "" {
@@ -80,7 +80,7 @@ func currentEntity(p *pages.Pages, address string, names []engine.EntityName) (h
 	return here, false
 }
 
-// A goBuilder is the list under construction.
+// A goBuilder builds the groups of GoTo.
 type goBuilder struct {
 	p      *pages.Pages
 	ctx    context.Context //nolint:containedctx // it lives only while the list is made
@@ -229,7 +229,7 @@ func (w *goBuilder) currentActions(here engine.EntityName, ok bool) {
 	w.add("go.here", items...)
 }
 
-// searchTerms returns the name of a verb without an entity, and its search terms.
+// searchTerms returns the name of an action without an entity, and its search terms.
 func (w *goBuilder) searchTerms(v entityAction) string {
 	return w.t(v.textID, locale.Args{"Name": ""}) + " " + w.t(v.termsID)
 }
@@ -239,7 +239,7 @@ func (w *goBuilder) contains(i searchpage.GoItem) bool {
 }
 
 // entities adds the entities whose names contain the query, and actions on them if the query
-// begins with a verb or there are only a few.
+// begins with the name of an action or finds only a few.
 func (w *goBuilder) entities(names []engine.EntityName) {
 	found, n := findNames(names, w.words)
 	var items []searchpage.GoItem
@@ -258,8 +258,9 @@ func (w *goBuilder) entities(names []engine.EntityName) {
 	w.add("go.doing", w.actionsOn(names, found, n)...)
 }
 
-// actionsOn returns actions: if the query begins with a verb, on the entities that match the rest
-// of it; else on the first entity found, unless there are more than two.
+// actionsOn returns actions: if the query begins with the name of an action, this action on the
+// entities that match the rest of the query; else all actions on the first entity found, unless
+// there are more than two.
 func (w *goBuilder) actionsOn(names, found []engine.EntityName, n int) (items []searchpage.GoItem) {
 	for _, v := range entityActionList() {
 		of := found[:min(len(found), 1)]

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	searchHits       = 50                     // of one batch
+	searchHits       = 50                     // results of one batch
 	searchTime       = 120 * time.Millisecond // time limit of one batch; the page's script asks for the next
 	maxSuggestedTerm = 80                     // bytes of a suggested term
 )
 
-// Search searches messages until there are enough to show or the time is up, and returns where
-// to continue.
+// Search returns the page of a search, with one batch of its results and the address of the next
+// batch.
 func Search(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	m := searchpage.Search{Query: strings.TrimSpace(at.Query.Get(page.SearchText))}
 	m.Shell = p.StaticShell(ctx, at, locale.T(ctx, "search.title"))

@@ -114,8 +114,9 @@ func DraftOf(c engine.Content, props value.Properties) template.Draft {
 	return d
 }
 
-// EditMessage replaces the parts of a stored message that a form can edit. The rest stays:
-// AMQP-only sections, and properties with several lines. A nil body keeps the stored one.
+// EditMessage returns the stored message c with the parts that a form can edit replaced by those
+// of typed. The rest stays: AMQP-only sections, and properties with several lines. A nil body
+// keeps the stored one.
 func EditMessage(c engine.Content, row engine.Row, typed engine.Content, body []byte) (engine.Content, error) {
 	_, odd := EditableProperties(row, c)
 	typed.Properties = append(typed.Properties, odd...)

@@ -20,10 +20,10 @@ import (
 
 const (
 	maxImportTargets  = 500 // queues and topics that are suggested
-	maxImportFailures = 20  // lines that are listed
+	maxImportFailures = 20  // failed lines that are listed
 )
 
-// ParseRemap reads the handling of times and ids from a form or an address.
+// ParseRemap reads from a form or an address how an import changes times and ids.
 func ParseRemap(v url.Values) exchange.Remap {
 	return exchange.Remap{TTL: v.Get(send.ImportTTL), Schedule: v.Get(send.ImportSchedule), IDs: v.Get(send.ImportIDs)}
 }
@@ -36,7 +36,7 @@ func ImportTarget(p *pages.Pages, at pages.Address, v url.Values) (engine.Path, 
 	return engine.ParsePath(v.Get(send.ImportTo), p.Broker.Limits())
 }
 
-// Import returns the form for a file, with the dry run of a file that was uploaded.
+// Import returns the form that imports a file, with the dry run if a file was uploaded.
 func Import(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState) (view.Page, error) {
 	if p.Options.Uploads == nil || p.Options.Jobs == nil || at.Kind == pages.Entity && at.EntityType == engine.Subscription {
 		return nil, pages.ErrPageNotFound

@@ -72,8 +72,8 @@ func ParseDraft(ctx context.Context, t pages.FormState, now engine.Instant) (tem
 	return d, m
 }
 
-// CheckDraft makes the first messages of a draft. Errors of fields go to t.Errors; an error of
-// the broker is returned.
+// CheckDraft checks a draft by making its first messages. Errors of fields go to t.Errors; an
+// error of the broker is returned.
 func CheckDraft(ctx context.Context, t pages.FormState, m *template.CompiledDraft, now engine.Instant, seed template.Seed, l engine.Limits) error {
 	err := m.Check(now, seed, l)
 	all := template.FieldErrors(err)
@@ -113,7 +113,7 @@ func trimDuration(text string) string {
 	return pages.RemoveSpaces(text)
 }
 
-// parseSchedule reads the time at which a message is sent.
+// parseSchedule reads the time at which a message becomes active into d.
 func parseSchedule(ctx context.Context, t pages.FormState, d *template.Draft, now engine.Instant) {
 	switch t.Values.Get(send.SendSchedule) {
 	case "", "now":
