@@ -14,9 +14,9 @@ import "time"
 type Tone string
 
 // limits returns the time left at which something becomes Low, and Critical: a fifth and a
-// twentieth of its duration, but not hours before the end of something that lasts for days,
-// and not shares of less than a minute, which are too short to notice. For an unknown
-// duration, zero, it is a minute and ten seconds.
+// twentieth of its duration, but at most an hour and five minutes. Below a minute it is ten and
+// five seconds, because shares of it would be too short to notice. For an unknown duration, zero,
+// it is a minute and ten seconds.
 func limits(of time.Duration) (low, critical time.Duration) {
 	switch {
 	case of <= 0:

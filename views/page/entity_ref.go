@@ -39,7 +39,7 @@ type EntityRef struct {
 	WholeNamespace bool // the whole namespace, whose name is Name
 }
 
-// Crumbs returns the breadcrumbs to the place, all of them links.
+// Crumbs returns the breadcrumbs to the entity, all of them links.
 func (p EntityRef) Crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
 	if p.WholeNamespace {
 		return []component.Crumb{{Label: p.Name, Href: s.Home}}

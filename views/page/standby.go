@@ -10,9 +10,8 @@ import (
 	"mayfly/views/view"
 )
 
-// Standby replaces every page while this server owns no namespace. It reloads every few
-// seconds, so that the requested page appears, with or without scripts, when there is one;
-// Shell.Live is left empty.
+// Standby replaces every page while this server owns no namespace. With or without scripts it
+// reloads every few seconds, until the requested page can be shown; Shell.Live is left empty.
 type Standby struct {
 	Shell    layout.Shell // with Refresh
 	Owned    bool         // another server, Owner, owns the namespace

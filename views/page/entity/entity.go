@@ -77,7 +77,8 @@ type Entity struct {
 	AccessURL     string            // address where these are changed; empty if it can have none
 
 	// Deleted is set if the entity was deleted. The page then shows the record of its deletion
-	// instead of its messages. By says how it was deleted; empty if automatically.
+	// instead of its messages. DeletedBy says how it was deleted; it is empty if that was
+	// automatic.
 	Deleted   component.DeletedEntity
 	DeletedBy string
 }

@@ -44,10 +44,10 @@ const (
 // Outcome is the result for a message sent to a topic.
 type Outcome struct {
 	Tried         bool
-	Subscriptions []SubscriptionResult // those that take it first
+	Subscriptions []SubscriptionResult // subscriptions that take the message come first
 	More          int                  // subscriptions that are not shown
 	Matching      int                  // subscriptions that get a copy or a dead letter
-	Copies        int                  // in all of these
+	Copies        int                  // copies in all of the matching subscriptions
 }
 
 // A SubscriptionResult is the result of one subscription.

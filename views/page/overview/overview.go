@@ -54,7 +54,7 @@ type Connect struct {
 	REST           string // address of the REST API: "http://127.0.0.1:5300"
 	Curl           string // shell command that sends a message
 	Data           string // where messages are stored, as a sentence
-	Tier           string // whose limits and defaults apply, as a sentence
+	Tier           string // the tier whose limits and defaults apply, as a sentence
 	ConnectionInfo admin.ConnectionInfo
 	// NoClients is set while no client is connected: then the connection string is also at the
 	// top of the page.

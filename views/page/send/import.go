@@ -26,7 +26,7 @@ const (
 // empty.
 type Import struct {
 	Shell     layout.Shell
-	In        page.EntityRef            // the target; without a name: to be selected
+	In        page.EntityRef            // the target; an empty name means that it is to be selected
 	To        string                    // address for the upload
 	DryRunURL string                    // address of the dry run with other options
 	Start     string                    // address that starts the import

@@ -65,7 +65,7 @@ type PreviewMessage struct {
 	Facts []PreviewProperty
 	Due   time.Time // zero means at once
 	Body  string    // its beginning, if it is text
-	More  int       // bytes that are left out; not above zero: none
+	More  int       // bytes that are left out; zero or less means none
 }
 
 // A PreviewProperty is a property of a message in the preview.
