@@ -54,7 +54,7 @@ type Draft struct {
 type DraftProperty struct {
 	Name  string `json:"name"`            // may contain placeholders
 	Type  string `json:"type,omitempty"`  // such as int; missing means string
-	Value string `json:"value,omitempty"` // a text of that type, or one with placeholders that becomes it
+	Value string `json:"value,omitempty"` // a text of that type, or a text with placeholders that is one once they are filled in
 }
 
 // Repeat is the request of POST /repeat.

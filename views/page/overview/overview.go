@@ -21,7 +21,8 @@ type Overview struct {
 	// Welcome is set while the namespace has no entities: then the page starts with how to
 	// create some.
 	Welcome bool
-	// GettingStarted is set while there is little more: then the page still offers introductions.
+	// GettingStarted is set while the namespace has few entities and no client of the user is
+	// connected: then the page still offers introductions.
 	GettingStarted bool
 	Connect        Connect
 

@@ -12,7 +12,7 @@ import (
 //
 //   - browsers: a browser that has signed in as the name before has tries of its own,
 //     whatever other clients do at its address or to its name. If it has some, no other throttle applies.
-//   - places: an address, for all names. If the address has signed in as the name before,
+//   - addresses: an address, for all names. If the address has signed in as the name before,
 //     no further throttle applies.
 //   - pairs: an address, for one name. It has fewer tries than the name, so one address
 //     cannot use up those of a name.

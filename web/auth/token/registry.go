@@ -50,8 +50,8 @@ type Options struct {
 	Logger      *slog.Logger // zero means slog.Default
 }
 
-// A Registry is the keys of a server. Make it with New; it is empty until Serve or, with a note store,
-// Follow. It is safe for concurrent use.
+// A Registry holds the keys of a server. Make it with New; it is empty until Serve or, with a note
+// store, Follow. It is safe for concurrent use.
 type Registry struct {
 	o      Options
 	reader *namespaces.NoteReader // of the note store; nil if there is none
@@ -328,8 +328,8 @@ func (r *Registry) stale(s engine.Setting) (drop bool, set string) {
 	return false, e.setting(e.hash).Value
 }
 
-// List returns the keys visible to who, the latest first: all for an admin, else their own.
-// It returns an error if they are stored elsewhere now.
+// List returns the keys visible to caller, the latest first: all for an admin, else their own. It
+// returns an error if they are stored elsewhere now.
 func (r *Registry) List(caller auth.Caller) ([]Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -346,7 +346,7 @@ func (r *Registry) List(caller auth.Caller) ([]Key, error) {
 	return all, nil
 }
 
-// Find returns one key. The error is ErrNotFound, also for a key that is not visible to who.
+// Find returns one key. The error is ErrNotFound, also for a key that is not visible to caller.
 func (r *Registry) Find(caller auth.Caller, id string) (Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -360,9 +360,9 @@ func (r *Registry) Find(caller auth.Caller, id string) (Key, error) {
 	return e.view(), nil
 }
 
-// PresentationLink returns the link that the audience of a presentation was given, by the presentation's
-// id. It is the first one made for it, because others who know the id may make more. ok is
-// false if there is none that is valid and visible to who.
+// PresentationLink returns the link that the audience of a presentation was given, by the
+// presentation's id. It is the first one made for it, because others who know the id may make more.
+// ok is false if there is none that is valid and visible to caller.
 func (r *Registry) PresentationLink(caller auth.Caller, presentation string) (first Key, ok bool) {
 	now := time.Now()
 	r.mu.RLock()
@@ -395,7 +395,8 @@ func (r *Registry) Descendants(id string) (all []Key) {
 // latest compares keys for lists, the latest first.
 func latest(a, b Key) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID)) }
 
-// mayManage reports whether who may see and revoke a key. The caller holds mu, to read.
+// mayManage reports whether caller may see and revoke a key. The caller of the function holds mu,
+// to read.
 func (r *Registry) mayManage(k Key, caller auth.Caller) bool {
 	switch {
 	case caller.Role.Includes(auth.Admin):
