@@ -153,7 +153,7 @@ func (s *Server) askOwners(ctx context.Context, all []namespaces.Namespace) owne
 	return out
 }
 
-// ownerForwarder returns the line to the owner of a namespace, or nil if nothing is forwarded.
+// ownerForwarder returns the Forwarder to the owner of a namespace, or nil if nothing is forwarded.
 func (s *Server) ownerForwarder(n namespaces.Namespace) *cluster.Forwarder {
 	if sp := s.namespaces.get(strings.ToLower(n.Name)); sp != nil {
 		return sp.handlers.Load().standby.Forwarder

@@ -34,7 +34,8 @@ func ParseEndpoint(text string) (p Endpoint, ok bool) {
 const maxAddresses = 4
 
 // EndpointOf returns the place of a listener: its address or, if it listens on all
-// addresses, the machine's addresses that are not loopback, and the machine's name.
+// EndpointOf returns the endpoint of a listener: its address or, if it listens on all addresses,
+// the machine's addresses that are not loopback, and the machine's name.
 func EndpointOf(name string, at net.Addr, host string) Endpoint {
 	p := Endpoint{Name: name, Addresses: []string{at.String()}}
 	tcp, ok := at.(*net.TCPAddr)

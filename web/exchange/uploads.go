@@ -21,12 +21,12 @@ const (
 	MaxFile   = 256 << 20
 	maxTotal  = 1 << 30   // bytes of all files together
 	maxFiles  = 50        // files
-	uploadTTL = time.Hour // a file that is not used
+	uploadTTL = time.Hour // how long a file is kept that is not used
 )
 
 // An Uploads keeps uploaded files from the dry run until the job that sends their messages. They
-// are in the folder for temporary files, and are removed an hour after their last use or when
-// the server ends. It is safe for concurrent use. Close it.
+// are in the folder for temporary files, and are removed an hour after their last use or when the
+// server ends. It is safe for concurrent use. Call Close when done.
 type Uploads struct {
 	bodyBudget *origin.BodyBudget // for lines
 	maxBytes   int64              // bytes of all files together

@@ -45,8 +45,8 @@ type Greeting struct {
 // clock.
 type ClockState struct {
 	Manual bool      // it is not a real clock
-	Rate   int       // seconds of it in a second, if Manual; zero if it stands
-	Until  time.Time // where it stops by itself; zero if nowhere
+	Rate   int       // seconds of it in a second, if Manual; zero if it is stopped
+	Until  time.Time // the time at which it stops by itself; zero if there is none
 }
 
 func (p ClockState) rate() int {
@@ -84,13 +84,13 @@ type Options struct {
 	// means everything.
 	Allowed func(auth.Role) func(method, href string) bool
 
-	// SafeMode returns the Safe mode of a socket's browser. Nil means that all are unsafe.
+	// SafeMode returns the Safe mode of a socket's browser. Nil means that it is off for all.
 	SafeMode func(*http.Request) view.SafeMode
 
 	// Presentations has the presentations that browsers lead and follow. Nil means none.
 	Presentations *presentation.Registry
 	// Followable returns the canonical address of a page that a presenter can lead others to, or an
-	// error for others, such as forms. It must not block. Nil means that every address is
+	// error for other pages, such as forms. It must not block. Nil means that every address is
 	// canonical.
 	Followable func(url string) (string, error)
 	// HomeURL is the first page of the hub's namespace. Clients that may not see it only get the
@@ -252,7 +252,8 @@ func (h *Hub) follow(ctx context.Context, after uint64) {
 	}
 }
 
-// clockChanged tells browsers of a turned clock, and marks every page: future times have changed.
+// clockChanged sends browsers the time of a clock that was turned, and marks every page, because
+// future times have changed.
 func (h *Hub) clockChanged(events []engine.Event) {
 	for _, e := range events {
 		switch e.Kind {
@@ -289,7 +290,7 @@ func (hello Greeting) clock(t string) control {
 	return c
 }
 
-// markEvents makes dirty the pages that watch where events happened: the entity, the topic of a
+// markEvents marks as dirty the pages that watch where events happened: the entity, the topic of a
 // subscription, and the destination of a message.
 func (h *Hub) markEvents(events []engine.Event) {
 	touched := map[string]struct{}{"": {}}
