@@ -136,7 +136,7 @@ const (
 	allNamespacesPath = "/namespaces" // pages that belong to no namespace
 )
 
-// firstServing returns the server's own namespace or, while that stands by, the first other one
+// firstServing returns the server's own namespace or, while that is on standby, the first other one
 // that a broker serves: namespaces can be managed there even if one of them has failed.
 func (s *Server) firstServing() *Namespace {
 	if s.handlers.Load().serving {

@@ -136,7 +136,7 @@ func standbyRole(_, pattern string) (auth.Role, bool) {
 	return auth.Viewer, strings.HasSuffix(pattern, "/*") || pattern == "/live"
 }
 
-// setRetryAfter tells clients when to retry.
+// setRetryAfter sets after how many seconds clients should retry.
 func setRetryAfter(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, fmt.Sprint(standbyRefresh))
 }

@@ -49,7 +49,7 @@ const (
 	Critical Tone = "critical" // less than a twentieth left; errors
 	Never    Tone = "never"    // never expires
 	Dead     Tone = "dead"     // dead letters
-	Lost     Tone = "lost"     // expired messages that are lost; neutral
+	Lost     Tone = "lost"     // expired messages that are lost; a neutral colour
 	Lock     Tone = "lock"     // locks
 	Yes      Tone = "yes"      // success, true
 )

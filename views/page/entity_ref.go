@@ -82,7 +82,8 @@ const (
 	TabMetrics       Tab = "metrics"
 	TabSettings      Tab = "settings"
 
-	// ListSession is not a tab: the messages of a session are shown like those of one.
+	// ListSession is not a tab: it stands for the messages of a session, which are shown like those
+	// of a tab.
 	ListSession Tab = "session"
 
 	// ListSearch is not a tab either: it stands for the results of a search.

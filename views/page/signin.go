@@ -27,7 +27,7 @@ type SignIn struct {
 	Passwords bool   // users can sign in with passwords
 	Others    []SignInProvider
 	Wrong     bool          // wrong name or password
-	Wait      time.Duration // how long to wait after too many attempts; zero means that there were not too many
+	Wait      time.Duration // how long to wait, if there were too many attempts
 	Refused   string        // why signing in failed; empty if there is no reason to show
 }
 

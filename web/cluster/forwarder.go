@@ -36,7 +36,7 @@ type Forwarder struct {
 	r         *Relay
 	namespace string
 	endpoint  Endpoint
-	ctx       context.Context //nolint:containedctx // lives until the line is closed
+	ctx       context.Context //nolint:containedctx // ends when the Forwarder is closed
 	stop      context.CancelCauseFunc
 	proxy     httputil.ReverseProxy
 	lastGood  atomic.Int32 // index of the address that worked last

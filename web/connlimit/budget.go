@@ -149,7 +149,7 @@ func (b *Budget) drop(c *Conn) {
 }
 
 // closeEvicted closes connections that have lost their place. Up to maxLeaving of them may first
-// tell their client why, unless now is set because their files are needed at once.
+// send their client the reason, unless now is set because their files are needed at once.
 func (b *Budget) closeEvicted(gone []*Conn, now bool) {
 	if len(gone) == 0 {
 		return

@@ -78,7 +78,7 @@ func (c *Conn) rank() rank {
 	return s
 }
 
-// change calls do, which changes c's standing, and moves c in its pools.
+// change calls do, which changes c's rank, and moves c in its pools.
 func (c *Conn) change(do func()) {
 	if c == nil {
 		return

@@ -70,9 +70,8 @@ type File struct {
 	lines   int64     // found by the latest dry run, guarded by Uploads.mu
 }
 
-// Put stores the contents of in. The error is engine.ErrTooLarge for a file larger than
-// MaxFile, engine.ErrBusy if there is no room, engine.ErrClosed if the Uploads is closed, or
-// in's.
+// Put stores the contents of in. The error is engine.ErrTooLarge for a file larger than MaxFile,
+// engine.ErrBusy if the Uploads is full, engine.ErrClosed if it is closed, or in's.
 func (s *Uploads) Put(namespace, name string, in io.Reader) (f *File, err error) {
 	if err := s.reserve(); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (s *Uploads) reserve() error {
 	return nil
 }
 
-// fill writes the contents of in to the file, reserving room before each write.
+// fill writes the contents of in to the file, reserving the bytes before each write.
 func (f *File) fill(in io.Reader) error {
 	part := make([]byte, 64<<10)
 	for {

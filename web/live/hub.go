@@ -186,8 +186,8 @@ func Open(opts Options) *Hub {
 	return h
 }
 
-// Close tells every browser that the server is going away, and waits for the hub's goroutines
-// until ctx ends.
+// Close closes every socket with the reason that the server is shutting down, and waits for the
+// hub's goroutines until ctx ends.
 func (h *Hub) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
@@ -337,8 +337,8 @@ func (h *Hub) markDirty(t *livePage) {
 	}
 }
 
-// Alert tells every browser that there are alerts up to a number; the browser fetches those
-// that it shows. An older notice that was not sent yet is replaced.
+// Alert sends every browser the number of the latest alert; the browser fetches the alerts that it
+// shows. An older number that was not sent yet is replaced.
 func (h *Hub) Alert(n uint64) {
 	m, err := prepare(control{T: "alert", Alert: n})
 	if err != nil {
@@ -358,7 +358,7 @@ func (h *Hub) Alert(n uint64) {
 // RenderAll renders all watched pages again, because of a change that is no event of the broker's.
 func (h *Hub) RenderAll() { h.markAll() }
 
-// reset tells every browser to subscribe again, because event numbers may restart.
+// reset makes every browser subscribe again, because event numbers may restart.
 func (h *Hub) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -214,7 +214,7 @@ func (s *Sender) record(l *ruleQueue, d Delivery) {
 	l.deliveries = slices.Clone(l.deliveries[max(0, len(l.deliveries)-maxDeliveries):])
 }
 
-// currentRule returns the rule as it is now. ok is false if d must not be sent any more.
+// currentRule returns the current rule. ok is false if d must not be sent any more.
 func (s *Sender) currentRule(r alert.Rule, d Delivery) (_ alert.Rule, ok bool) {
 	s.mu.Lock()
 	ask := s.lookup

@@ -88,7 +88,7 @@ type Row struct {
 	IdleState component.IdleState
 
 	Size, Capacity int64     // bytes; a zero Capacity is not shown
-	Line           []float64 // recent depth, oldest first; fewer than two values: no line
+	Line           []float64 // recent depth, oldest first; with fewer than two values no line is drawn
 }
 
 // temporaryEntity returns the row's idle clock.

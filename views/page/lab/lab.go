@@ -21,9 +21,9 @@ import (
 type FilterLab struct {
 	Shell   layout.Shell
 	Topics  []string       // to choose from
-	Topic   page.EntityRef // the selected one; an empty Name: none
+	Topic   page.EntityRef // the selected one; an empty Name means none
 	Message MessageFields
-	From    Sample  // the message that the fields were filled from; an empty Key: none
+	From    Sample  // the message that the fields were filled from; an empty Key means none
 	Outcome Outcome // zero means that nothing was tried
 	Refused component.Notice
 

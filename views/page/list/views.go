@@ -65,7 +65,7 @@ func (m Views) Parts() []view.Part { return m.Shell.Parts() }
 const (
 	FieldViewName     = "name"
 	FieldOriginalName = "was"     // its stored name
-	FieldChangedAt    = "seen"    // when it was last changed, as the form knows it
+	FieldChangedAt    = "seen"    // when it was last changed, as of when the form was made
 	FieldDefault      = "default" // the view is the default of its lists
 	FieldList         = "list"    // a list that the view is for
 	FieldShownColumn  = "show"    // a column of FieldColumn that is selected

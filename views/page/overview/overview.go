@@ -47,7 +47,7 @@ type Overview struct {
 type Figure struct {
 	N    float64
 	Line []float64        // its history, oldest first
-	Note []component.Text // compares or explains it; empty if there is nothing to say
+	Note []component.Text // compares or explains it; empty means none
 }
 
 // Connect is how to connect to the broker.

@@ -105,7 +105,7 @@ const (
 	SendKeepBody       = "keep-body"     // when editing, "on": the body stays unchanged
 	SendAddProperty    = "add-property"  // a submit button: returns the form with more rows
 	SendPropertyRows   = "property-rows" // number of rows of the form
-	SendPropertyPrefix = "property-"     // followed by the row's number and one of these:
+	SendPropertyPrefix = "property-"     // followed by the row's number and one of the following suffixes
 	SendPropertyName   = "-name"
 	SendPropertyKind   = "-type"
 	SendPropertyValue  = "-value"

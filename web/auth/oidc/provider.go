@@ -39,7 +39,7 @@ func (d *Denial) Unwrap() error { return ErrDenied }
 
 const (
 	requestTimeout = 10 * time.Second // for one answer of the provider
-	maxResponse    = 1 << 20          // bytes of one
+	maxResponse    = 1 << 20          // bytes of an answer
 	retryInterval  = time.Second      // between a failed request for the document and the next
 	clockSkew      = time.Minute      // by how much the provider's clock may differ
 	maxCode        = 4 << 10          // bytes of a code in an address

@@ -21,8 +21,8 @@ const (
 	Lifetime    = 7 * 24 * time.Hour // in all
 )
 
-// The most sessions, of a server and of one user: beyond that the one that was used the
-// longest time ago ends.
+// The most sessions, of a server and of one user. Beyond that, the session ends that has not been
+// used for the longest time.
 const (
 	maxSessions = 10_000
 	maxPerUser  = 50

@@ -97,8 +97,8 @@ func (y *attempt) charge(b *throttle, key string, now time.Time) (wait time.Dura
 	return wait
 }
 
-// succeeded refunds the throttles that the attempt was charged to, and remembers the address as
-// known. Call it when the password is correct.
+// succeeded refunds the throttles that the attempt was charged to, and remembers the address for
+// the user. Call it when the password is correct.
 func (y *attempt) succeeded(now time.Time) {
 	for _, c := range y.charged {
 		c.throttle.giveBack(c.key)

@@ -45,7 +45,7 @@ type Rules struct {
 
 // A Credential is the credential of a client. The zero value is none.
 type Credential struct {
-	token       Token  // if there is no name
+	token       Token  // used if name is empty
 	audience    string // path of token's audience; valid if inNamespace is set
 	inNamespace bool   // token's audience is in this namespace
 	name        string // of a rule

@@ -31,12 +31,11 @@ type Options struct {
 	// Base is the path that the dashboard is served under. Empty means the root.
 	Base string
 	// CurrentRole returns the role that a user who signed in by way has now, None if the user is
-	// gone, and whether it is known at all. It must not block. Zero means never known.
+	// gone, and whether that can be determined. It must not block. Zero means that it never can.
 	CurrentRole func(name string, way auth.Method) (role auth.Role, known bool)
-	// UserGone reports whether no user of that name exists any more, of those who sign in by way.
-	// A gone user's keys are forgotten after a while, so that they do not pass to a later user
-	// of the same name. Neither UserGone nor NamespaceCreated may block. Zero means that users are never
-	// gone.
+	// UserGone reports whether no user of that name who signs in by way exists any more. A gone
+	// user's keys are forgotten after a while, so that they do not pass to a later user of the same
+	// name. Neither UserGone nor NamespaceCreated may block. Zero means that users are never gone.
 	UserGone func(name string, way auth.Method) bool
 	// NamespaceCreated returns when a namespace was created: older keys were for a former one of that
 	// name. If NamespaceCreated is nil or returns the zero time, that is unknown.
