@@ -23,9 +23,9 @@ const (
 	closed
 )
 
-// A Conn is a counted connection. The protocols report by its methods how far the client
-// has come. Methods on a nil Conn do nothing. All are safe for concurrent use, but only
-// one goroutine may read, as with any connection.
+// A Conn is a counted connection. The protocols report the client's progress by its methods.
+// Methods on a nil Conn do nothing. All are safe for concurrent use, but only one goroutine may
+// read, as with any connection.
 type Conn struct {
 	net.Conn
 	b      *Budget

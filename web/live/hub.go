@@ -11,9 +11,9 @@
 // Nothing waits for a browser. Changes that it could not take yet are not queued but replaced
 // by one snapshot, and a browser that reads nothing for ten seconds is cut off.
 //
-// Every frame is absolute: it contains the new state, never a difference from an older one, so
-// a frame that arrives twice or after a gap does no harm. Frames with a ticker's lines are
-// ordinary lists; there is no frame of single events.
+// Every frame is absolute: it contains the new state, never a difference from an older one, so a
+// frame that arrives twice or after a gap does no harm. A ticker's lines are sent as an ordinary
+// list; there is no frame of single events.
 package live
 
 import (
@@ -75,8 +75,8 @@ type Options struct {
 	// Greeting must not block.
 	Greeting func() Greeting
 	// PageURL returns the canonical address of the page at url, by which frames name it, or an
-	// error for the browser if no page can be there. It must not block. Nil means that every
-	// address is canonical.
+	// error for the browser if that cannot be the address of a page. It must not block. Nil means
+	// that every address is canonical.
 	PageURL func(url string) (string, error)
 
 	// Allowed reports what a role may open, by method and address: a browser cannot watch pages

@@ -205,7 +205,7 @@ type User struct {
 	Subject  string // the issuer and its identifier of the user, which is never given to another user
 	Role     auth.Role
 	ReturnTo string // as passed to Begin
-	Hint     string // the ID token, by which the provider knows whom to sign out
+	Hint     string // the ID token, by which the provider identifies the user to sign out
 }
 
 // Finish returns the user who has come back from the provider, once for each Begin. The error
