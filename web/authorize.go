@@ -169,7 +169,7 @@ func (s *Server) belongsTo(name, at string) bool {
 	if ok {
 		rest, ok = strings.CutPrefix(rest, "/")
 	}
-	if !ok && s.namespaces.get(name) == s.Namespace { // an address without a namespace is of the server's own
+	if !ok && s.namespaces.get(name) == s.Namespace { // an address without a namespace belongs to the server's own
 		if at == "/live" {
 			return true
 		}
@@ -206,8 +206,8 @@ func (s *Server) mayFollow(caller auth.Caller, at string) bool {
 	return ok && s.o.SceneVisible != nil && s.o.SceneVisible(caller, name)
 }
 
-// serverPaths lists what the API has below any namespace's address that is not of that namespace
-// alone.
+// serverPaths lists the API's paths that are below every namespace's address but concern the whole
+// server.
 var serverPaths = []string{
 	"namespaces", "scenes", "playbacks", "signed-in",
 }

@@ -51,7 +51,7 @@ func (s *Server) trackConnection(next http.Handler, asks bool) http.Handler {
 	})
 }
 
-// markIdle records that a connection waits for its next request, when s says so.
+// markIdle records that a connection waits for its next request, if s is http.StateIdle.
 func markIdle(nc net.Conn, s http.ConnState) {
 	if s == http.StateIdle {
 		connlimit.Unwrap(nc).Use(false, false)

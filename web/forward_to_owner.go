@@ -40,8 +40,8 @@ func (s *Server) forward(w Standby, port cluster.Port) echo.MiddlewareFunc {
 	}
 }
 
-// tokenHosts returns what the owner of a namespace must know to judge the tokens of r: the
-// names of this server that they use.
+// tokenHosts returns what the owner of a namespace needs to check the tokens of r: the names of
+// this server that they use.
 func (s *Server) tokenHosts(w Standby, r *http.Request, port cluster.Port) cluster.ClientInfo {
 	var hosts []string
 	for _, header := range rest.TokenHeaders() {
@@ -52,8 +52,8 @@ func (s *Server) tokenHosts(w Standby, r *http.Request, port cluster.Port) clust
 	return cluster.ClientInfo{Port: port, Hosts: sas.Names{IsServer: s.o.IsServerName}.Served(hosts...), Own: !w.notOwn || namespaceOfPort(r) != ""}
 }
 
-// isCatchAll reports whether a route of the dashboard's port is a catch-all for what this server
-// does not know while it stands by.
+// isCatchAll reports whether a route of the dashboard's port is a catch-all for addresses that this
+// server does not serve while it stands by.
 func isCatchAll(pattern string) bool {
 	switch pattern {
 	case "", "/*", "/api/*", "/api/v1/*", "/live":

@@ -18,8 +18,8 @@ import (
 	"mayfly/web/proxy"
 )
 
-// hostsKey is the context key of the access.Hosts of a request's listener, and portKey that of
-// the namespace whose port it is.
+// hostsKey is the context key of the origin.Hosts of a request's listener, and portKey that of the
+// namespace whose port it is.
 type (
 	hostsKey struct{}
 	portKey  struct{}
@@ -176,9 +176,9 @@ func answerHead(next http.Handler) http.Handler {
 	})
 }
 
-// limitBodies gives each request its share of the room for bodies, and frees that share after
-// the request. The share counts towards the client's address, unless a trusted proxy sent
-// the request and names no client: such requests may be of many.
+// limitBodies gives each request a share of the budget for bodies, and frees that share after the
+// request. The share counts towards the client's address, unless a trusted proxy sent the request
+// and names no client: such requests may be of many.
 func (s *Server) limitBodies(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		address := proxy.Address(c.Request())

@@ -32,7 +32,7 @@ type Namespace struct {
 type handlers struct {
 	dashboard, admin func() http.Handler
 	serving          bool    // a broker answers
-	standby          Standby // if open is false
+	standby          Standby // if serving is false
 }
 
 // namespaceIndex are the namespaces of the server, by name.
@@ -70,7 +70,7 @@ func (o *namespaceIndex) add(name string, sp *Namespace) {
 	o.byName[name] = sp
 }
 
-// closeForwarder closes the line to the owner of a namespace that needs it no longer.
+// closeForwarder closes the Forwarder to the owner of a namespace that no longer needs it.
 func (sp *Namespace) closeForwarder() {
 	if h := sp.handlers.Load(); h != nil && h.standby.Forwarder != nil {
 		h.standby.Forwarder.Close()
@@ -136,7 +136,7 @@ const (
 	allNamespacesPath = "/namespaces" // pages that belong to no namespace
 )
 
-// firstServing returns the server's own namespace or, while that stands by, the first other one
+// firstServing returns the server's own namespace or, while that is on standby, the first other one
 // that a broker serves: namespaces can be managed there even if one of them has failed.
 func (s *Server) firstServing() *Namespace {
 	if s.handlers.Load().serving {

@@ -63,8 +63,8 @@ func namespaceHealth(n namespaces.Namespace) readiness {
 // ownerTimeout is how long to wait for an owner to report whether it takes messages.
 const ownerTimeout = 2 * time.Second
 
-// remoteHealth reports whether a namespace that another server owns takes messages by way of this
-// server.
+// remoteHealth reports whether a namespace that another server owns takes messages that this server
+// forwards.
 func (s *Server) remoteHealth(c echo.Context, w Standby) readiness {
 	ctx := c.Request().Context()
 	if _, passed := cluster.ClientFromContext(ctx); passed || w.Forwarder == nil {
@@ -153,7 +153,7 @@ func (s *Server) askOwners(ctx context.Context, all []namespaces.Namespace) owne
 	return out
 }
 
-// ownerForwarder returns the line to the owner of a namespace, or nil if nothing is forwarded.
+// ownerForwarder returns the Forwarder to the owner of a namespace, or nil if nothing is forwarded.
 func (s *Server) ownerForwarder(n namespaces.Namespace) *cluster.Forwarder {
 	if sp := s.namespaces.get(strings.ToLower(n.Name)); sp != nil {
 		return sp.handlers.Load().standby.Forwarder

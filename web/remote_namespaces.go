@@ -22,9 +22,9 @@ const (
 // maxMissing is how many names the server remembers that no other server has.
 const maxMissing = 100
 
-// remoteNamespaces finds namespaces that this server does not know at the servers to which it forwards
-// requests: temporary ones, such as a scene's, which are in no catalogue, and ones created
-// just now. It asks every such server.
+// remoteNamespaces finds namespaces that only other servers know: temporary ones, such as a
+// scene's, which are in no catalogue, and ones created just now. It asks every server to which this
+// one forwards requests.
 type remoteNamespaces struct {
 	asking chan struct{} // holds one: the request that asks
 

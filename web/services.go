@@ -42,7 +42,7 @@ type Services struct {
 	Tokens *token.Registry
 	// Namespaces are the server's namespaces. Zero means that this is the only one.
 	Namespaces *namespaces.Manager
-	// Scenes are those of Namespaces. Zero means none.
+	// Scenes plays scenes in Namespaces. Zero means that there are none.
 	Scenes *demo.Player
 	// ConnectionStrings returns a namespace's connection strings for messages and for entities. Zero
 	// means that they are unknown.

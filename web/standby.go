@@ -32,7 +32,7 @@ type Standby struct {
 	Owner         engine.Owner        // who owns the namespace; zero if unknown
 	Cause         string              // what else keeps this server from owning it, in a sentence
 	Since         time.Time           // when it began to wait
-	TakeoverAfter time.Duration       // after the owner's death it takes over
+	TakeoverAfter time.Duration       // how soon after the owner's death it takes over
 	StoredIn      string              // where the namespace is stored, for people
 	Namespaces    *namespaces.Manager // the server's namespaces; nil if this is the only one
 	Safe          bool                // as in Services
@@ -136,7 +136,7 @@ func standbyRole(_, pattern string) (auth.Role, bool) {
 	return auth.Viewer, strings.HasSuffix(pattern, "/*") || pattern == "/live"
 }
 
-// setRetryAfter tells clients when to retry.
+// setRetryAfter sets after how many seconds clients should retry.
 func setRetryAfter(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, fmt.Sprint(standbyRefresh))
 }

@@ -12,9 +12,9 @@ import (
 	"mayfly/static"
 )
 
-// serveStatic serves files whose address changes with their content, compressed for clients
-// that accept it. Nothing else on this port is compressed: a page has input of its visitor
-// beside its forms' token, and the token could be guessed from the compressed size (BREACH).
+// serveStatic serves files whose address changes with their content, compressed for clients that
+// accept it. Nothing else on this port is compressed: a page contains input of its visitor beside
+// the token of its forms, and the token could be guessed from the compressed size (BREACH).
 func serveStatic(c echo.Context) error {
 	r, h := c.Request(), c.Response().Header()
 	name := strings.TrimPrefix(r.URL.Path, static.Prefix)
@@ -23,7 +23,7 @@ func serveStatic(c echo.Context) error {
 		return echo.ErrNotFound
 	}
 	tag := name
-	// A range is one of the uncompressed file: no client has half of a compressed one.
+	// A range is a part of the uncompressed file: no client has half of a compressed one.
 	if r.Header.Get("Range") == "" && takesGzip(r.Header) {
 		content, tag = static.Zipped(name), name+".gz"
 		h.Set(echo.HeaderContentEncoding, "gzip")

@@ -111,11 +111,10 @@ const (
 	rebuildWait   = 5 * time.Second  // for a namespace that is created again
 )
 
-// A Server is both ports, of its own namespace, which it is the Namespace of, and of the added
-// ones. The namespaces' handlers may change while it serves: connections stay, and each
-// request is answered by the handlers of the moment when it came. AMQP in a WebSocket is not
-// the Server's to end: the AMQP server does that. Its methods are safe for concurrent use;
-// Serve is called once.
+// A Server serves both ports: for its own namespace, which is the embedded Namespace, and for the
+// added ones. The namespaces' handlers may change while it serves: connections stay, and each
+// request is answered by the handlers of the moment when it came. The Server does not end AMQP in a
+// WebSocket; the AMQP server does. Its methods are safe for concurrent use; Serve is called once.
 type Server struct {
 	*Namespace
 

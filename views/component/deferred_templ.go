@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A DeferredMessage is a card of the parking lot: a deferred message.
+// A DeferredMessage is a deferred message, shown as a card.
 type DeferredMessage struct {
 	Key       string
 	Href      string // the message's page; its actions are below it

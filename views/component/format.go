@@ -13,12 +13,12 @@ import (
 
 const day = 24 * time.Hour
 
-// unit returns n with a unit of time, as the language abbreviates it. Every running time and
-// every length is written with it.
+// unit returns n with the language's abbreviation of a unit of time. Span and Length write each
+// part with it.
 func unit(ctx context.Context, id, n string) string { return locale.T(ctx, id, locale.Args{"N": n}) }
 
-// SpanWords returns how scripts write times: by the letter of the unit, with {n} for the
-// number.
+// SpanWords returns the texts with which scripts write times, by the letter of the unit, with {n}
+// in place of the number.
 func SpanWords(ctx context.Context) map[string]string {
 	const n = "{n}"
 	return map[string]string{"d": unit(ctx, "span.d", n), "h": unit(ctx, "span.h", n), "m": unit(ctx, "span.m", n), "s": unit(ctx, "span.s", n)}
@@ -40,9 +40,9 @@ func Span(ctx context.Context, d time.Duration) string {
 	}
 }
 
-// Length writes a fixed duration, in the units of Span but without empty ones: 30s, 5m, 1h
-// 05m, 7d, 1.5s. The format for typing a duration is the same in every language, and is not
-// this one. The script writes the same, to the second.
+// Length writes a fixed duration, in the units of Span but without empty ones: 30s, 5m, 1h 05m, 7d,
+// 1.5s. The script writes the same, to the second. Users type durations in another format, which is
+// the same in every language.
 func Length(ctx context.Context, d time.Duration) string {
 	if d > 0 && d < time.Second {
 		return unit(ctx, "span.milli", figure(ctx, float64(d)/float64(time.Millisecond)))

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// An ExpiryHorizon is the number of messages that expire, by how soon.
+// An ExpiryHorizon counts the messages that will expire, by their remaining time.
 type ExpiryHorizon struct {
 	Buckets []Bucket // soonest first
 }
@@ -15,11 +15,11 @@ type Bucket struct {
 	Key  string // identifies it in the page and in addresses: "10s"
 	Name string // as shown: "10s", or the word for "later"
 	Href string // page of its messages
-	Last bool   // whether it is unlimited
+	Last bool   // it has no upper limit
 	Tone Tone   // the Urgency of its messages; Critical and Low also draw their shapes beside the name
 
 	Dead, Lost int     // how many will be dead-lettered, and how many lost
-	Slices     []Slice // the same by smaller ranges of time; at least one if there are messages
+	Slices     []Slice // the same counts by smaller ranges of time; at least one if there are messages
 }
 
 // A Slice is a part of a bucket.

@@ -46,7 +46,7 @@ func (n Notice) icon() string {
 	}
 }
 
-// stay is for how many seconds it is there; zero means until the page is left.
+// stay returns for how many seconds the script shows the notice; zero means until the page is left.
 func (n Notice) stay() int {
 	switch {
 	case n.Undo != "" || n.Transient && n.Detail == "" && (n.Title == "" || n.ServerText == ""):
@@ -58,8 +58,8 @@ func (n Notice) stay() int {
 	}
 }
 
-// NoticeBox shows a notice in the page. A failure is announced at once; the rest the
-// script says by the page's one status.
+// NoticeBox shows a notice in the page. Screen readers announce a failure at once; the script
+// announces other notices in the page's only status element.
 //
 //go:noinline
 func NoticeBox(n Notice) templ.Component {
@@ -354,8 +354,8 @@ func NoticeBox(n Notice) templ.Component {
 	})
 }
 
-// Empty is a place with nothing in it. It teaches and offers one thing to do,
-// which is its content.
+// Empty explains that a list or page has nothing to show. Its content is the one action that it
+// offers.
 type Empty struct {
 	Art    string // an icon that says what would be here
 	Title  string

@@ -10,13 +10,13 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "mayfly/views/locale"
 
-// An ExpiryOutcome is what becomes of a message when its time runs out. Its zero value
-// is that it is lost.
+// An ExpiryOutcome is what becomes of a message when its time to live ends. The zero value means
+// that the message is lost.
 type ExpiryOutcome struct {
 	To string // the dead-letter queue it goes to, as shown: "orders/$DLQ"
 }
 
-// ExpiryOutcomeMark is a fate in a row: solid what is kept, hollow what is lost.
+// ExpiryOutcomeMark renders an outcome in a row: solid if the message is kept, hollow if it is lost.
 //
 //go:noinline
 func ExpiryOutcomeMark(f ExpiryOutcome) templ.Component {

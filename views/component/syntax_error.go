@@ -35,8 +35,8 @@ func (f SyntaxError) says(ctx context.Context) []Text {
 	return []Text{{S: before}, ServerText(cmp.Or(f.Message, f.Want)), {S: after}}
 }
 
-// cut returns the line of the text with the position: the part before it, the text found there,
-// and the part after. At the end of a line, here is a space, for the caret to stand under.
+// cut returns the line of the text with the position: the part before it, the text found there, and
+// the part after. At the end of a line, here is a space, so that there is something to mark.
 func (f SyntaxError) cut() (before, here, after string) {
 	runes := []rune(f.Text)
 	at := max(0, min(f.At, len(runes)))

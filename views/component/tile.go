@@ -9,8 +9,8 @@ import (
 type Tile struct {
 	Slot        string // the live slot of its content
 	Icon, Label string
-	Value, Unit string    // "48.2", "/s"; without a unit: empty
-	Line        []float64 // recent values, oldest first; fewer than two: no line
+	Value, Unit string    // "48.2", "/s"; Unit is empty if there is none
+	Line        []float64 // recent values, oldest first; with fewer than two no line is drawn
 	Tone        Tone      // of the line
 	Note        []Text    // one short line below; empty means none
 	Href        string    // empty if not a link

@@ -14,9 +14,9 @@ import "time"
 type Tone string
 
 // limits returns the time left at which something becomes Low, and Critical: a fifth and a
-// twentieth of its duration, but not hours before the end of something that lasts for days,
-// and not shares of less than a minute, which are too short to notice. For an unknown
-// duration, zero, it is a minute and ten seconds.
+// twentieth of its duration, but at most an hour and five minutes. Below a minute it is ten and
+// five seconds, because shares of it would be too short to notice. For an unknown duration, zero,
+// it is a minute and ten seconds.
 func limits(of time.Duration) (low, critical time.Duration) {
 	switch {
 	case of <= 0:
@@ -49,7 +49,7 @@ const (
 	Critical Tone = "critical" // less than a twentieth left; errors
 	Never    Tone = "never"    // never expires
 	Dead     Tone = "dead"     // dead letters
-	Lost     Tone = "lost"     // expired messages that are lost; neutral
+	Lost     Tone = "lost"     // expired messages that are lost; a neutral colour
 	Lock     Tone = "lock"     // locks
 	Yes      Tone = "yes"      // success, true
 )

@@ -60,7 +60,7 @@ func (t Truth) word() string {
 
 // A Clause is one elementary predicate of a filter, and its result for one message.
 type Clause struct {
-	From, To int    // position in the filter's text, in runes; both zero: the filter has no text
+	From, To int    // position in the filter's text, in runes; both zero if the filter has no text
 	Text     string // its text in the filter
 	Result   Truth
 	Error    string // why it failed, in the server's English

@@ -5,7 +5,7 @@ import "slices"
 // A Section is an item of the navigation rail.
 type Section string
 
-// The sections. A page outside of them has the empty one.
+// The sections. A page outside of all sections has an empty one.
 const (
 	Overview    Section = "overview"
 	Expirations Section = "expirations"
@@ -18,7 +18,7 @@ const (
 	Activity    Section = "activity"
 	Access      Section = "access"
 	Scenes      Section = "scenes" // of the server, not of a namespace
-	Docs        Section = "docs"   // as Scenes
+	Docs        Section = "docs"   // of the server, like Scenes
 )
 
 // sectionsInBar is how many sections fit on a phone's screen, beside More.

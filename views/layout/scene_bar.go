@@ -20,18 +20,18 @@ type SceneBar struct {
 	All        string // address of the scenes; empty means that the user may not see them
 	Step       int    // the step played last; zero means none
 	Of         int
-	Caption    string // the step's caption, names between backticks; before the first step: the scene's summary
+	Caption    string // the step's caption, with names between backticks; before the first step, the scene's summary
 	Checks     []StepCheck
 	Highlights []Highlight
 
 	Playing bool
 	Over    bool       // no steps are left
-	Rebuilt bool       // manual changes did not fit the step: the scene was built again for it
+	Rebuilt bool       // the scene was rebuilt for the step, because manual changes did not fit it
 	Next    *NextScene // the scene to play next; nil if this one is not over
 	Trouble string     // why the step was not played to its end, in English; empty if it was
 
-	Rate     int  // of the clock; zero means stopped
-	Animated bool // it runs to the end of the step, and stops there
+	Rate     int  // speed of the clock; zero means stopped
+	Animated bool // the clock runs to the end of the step, and stops there
 	Now      time.Time
 	RealTime time.Time
 }
@@ -57,13 +57,13 @@ type Highlight struct {
 // The form fields of a scene bar.
 const (
 	FieldStep     = "step"   // the step played last, as shown by the page
-	FieldRate     = "rate"   // of the clock
+	FieldRate     = "rate"   // speed of the clock
 	FieldMoment   = "moment" // the moment to advance to
-	FieldTempo    = "tempo"  // TempoAnimated: the script can show time pass
+	FieldTempo    = "tempo"  // TempoAnimated if the script can show the time passing
 	TempoAnimated = "glide"
 )
 
-// rates are the speeds of the clock.
+// rates are the clock speeds to choose from, in seconds per second.
 var rates = []int{
 	0, 1, 10, 60,
 }
@@ -108,8 +108,8 @@ func (s SceneBar) highlights() string {
 	return string(b)
 }
 
-// ahead returns by how many days the scene's clock is ahead of the real one, which the clock
-// faces do not show.
+// ahead returns by how many days the scene's clock is ahead of the real time, because the clock
+// faces show no dates.
 func (s SceneBar) ahead() int {
 	date := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 	return int(date(s.Now).Sub(date(s.RealTime)).Hours() / 24)

@@ -49,7 +49,7 @@ type Jobs struct {
 	EndState string // its state: done, cancelled, failed or interrupted
 }
 
-// ended returns how the ended job looks, and the id of its text.
+// ended returns the tone and the icon of the ended job's state, and the id of its text.
 func (j Jobs) ended() (tone component.Tone, icon, words string) {
 	switch j.EndState {
 	case "done":
@@ -154,8 +154,8 @@ func (s Shell) live(ctx context.Context) templ.Attributes {
 
 func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// scriptTexts returns the texts of the script, so that they are in the catalogue too: an object of
-// texts in which {n} is a placeholder.
+// scriptTexts returns the texts of the script, which are in the catalogue too, as a JSON object.
+// {n} in a text is a placeholder.
 func scriptTexts(ctx context.Context) string {
 	n, second := locale.Args{"N": "{n}"}, component.SpanWords(ctx)["s"]
 	say := map[string]string{

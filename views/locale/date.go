@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// dates are how languages write a numeric date, as layouts of package time, from CLDR's
-// short and medium forms with a four-digit year. English has no single order, so its layout
-// is an unambiguous one. A date contains no line breaks.
+// dates holds each language's layout of a numeric date, for package time: CLDR's short and medium
+// forms with a four-digit year. English has no single order, so its layout is an unambiguous one.
+// Spaces in a layout do not break.
 var dates = map[string]string{
 	"en":    time.DateOnly,
 	"pt-PT": "02/01/2006",

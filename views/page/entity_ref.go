@@ -39,7 +39,7 @@ type EntityRef struct {
 	WholeNamespace bool // the whole namespace, whose name is Name
 }
 
-// Crumbs returns the breadcrumbs to the place, all of them links.
+// Crumbs returns the breadcrumbs to the entity, all of them links.
 func (p EntityRef) Crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
 	if p.WholeNamespace {
 		return []component.Crumb{{Label: p.Name, Href: s.Home}}
@@ -82,7 +82,8 @@ const (
 	TabMetrics       Tab = "metrics"
 	TabSettings      Tab = "settings"
 
-	// ListSession is not a tab: the messages of a session are shown like those of one.
+	// ListSession is not a tab: it stands for the messages of a session, which are shown like those
+	// of a tab.
 	ListSession Tab = "session"
 
 	// ListSearch is not a tab either: it stands for the results of a search.

@@ -36,7 +36,7 @@ type HiddenField struct{ Name, Value string }
 
 // The fields of the form for a new job.
 const (
-	FieldFormToken = "once" // of this form and that for messages: a token that no other copy of the form has
+	FieldFormToken = "once" // of this form and of the form for messages: a token that no other copy of the form has
 	FieldJobKind   = "kind"
 	FieldJobPath   = "path"
 	FieldQuery     = "q"

@@ -26,7 +26,7 @@ func (m LinkDenied) texts() (heading, why string) {
 	return "barred.over", "barred.over.why"
 }
 
-// leads returns the text id of the link.
+// leads returns the text id of the link's label.
 func (m LinkDenied) leads() string {
 	if m.SignIn {
 		return "signin.title"

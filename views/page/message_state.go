@@ -56,7 +56,7 @@ type Reason struct {
 	N           int
 	First, Last time.Time
 	Now         time.Time
-	Href        string // address of the list with only these
+	Href        string // address of the list with only these dead letters
 	Sample      string // address of the latest; empty means none
 	In          string // entities that hold them; empty if the page is of one entity
 

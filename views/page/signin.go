@@ -27,7 +27,7 @@ type SignIn struct {
 	Passwords bool   // users can sign in with passwords
 	Others    []SignInProvider
 	Wrong     bool          // wrong name or password
-	Wait      time.Duration // too many attempts: how long to wait
+	Wait      time.Duration // how long to wait, if there were too many attempts
 	Refused   string        // why signing in failed; empty if there is no reason to show
 }
 
@@ -50,7 +50,7 @@ func (m SignIn) Parts() []view.Part { return nil }
 // provider too. It is shown without the rest of the dashboard.
 type SignedOut struct {
 	Shell     layout.Shell
-	Elsewhere string // address for that
+	Elsewhere string // address that signs out at the provider
 	Host      string // its host
 	In        string // address of the sign-in page
 }

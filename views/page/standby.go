@@ -10,15 +10,14 @@ import (
 	"mayfly/views/view"
 )
 
-// Standby replaces every page while this server owns no namespace. It reloads every few
-// seconds, so that the requested page appears, with or without scripts, when there is one;
-// Shell.Live is left empty.
+// Standby replaces every page while this server owns no namespace. With or without scripts it
+// reloads every few seconds, until the requested page can be shown; Shell.Live is left empty.
 type Standby struct {
 	Shell    layout.Shell // with Refresh
 	Owned    bool         // another server, Owner, owns the namespace
 	Owner    Owner
 	Why      string        // why this server cannot take over if no other server does; empty if it is ready to take over
-	Within   time.Duration // how soon this server takes over after the owner dies
+	Within   time.Duration // what would keep this server from taking over; empty if it is ready to take over
 	Since    time.Time     // since when it has been waiting
 	Now      time.Time
 	StoredIn string // where the namespace is stored, for display; empty if not shown

@@ -27,7 +27,7 @@ type Sample struct {
 // A Task is what a sample program does. The zero Task does nothing.
 type Task struct {
 	Connection string // the connection string, written into the programs; empty means read from the environment
-	Queue      string // or Topic, and one of its subscriptions
+	Queue      string // a queue; if empty, Topic and one of its subscriptions
 	Topic      string
 	Subscriber string // empty means that programs only send to the topic
 	InSession  bool   // messages belong to Session
@@ -104,7 +104,7 @@ func write(t Task, what string) []Sample {
 		}
 		var b strings.Builder
 		if err := sources()[l.name].ExecuteTemplate(&b, what, t); err != nil {
-			panic(err) // a Task has all that the sources use
+			panic(err) // a Task has every field that the sources use
 		}
 		out = append(out, Sample{Language: l.name, Code: l.joinSurrogates(strings.TrimSpace(b.String())), Install: l.install})
 	}

@@ -91,7 +91,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// A literalFormats is how a language writes values of properties: by type, a format with %s for the
+// literalFormats holds a language's formats for the values of properties, by type, with %s for the
 // digits or the quoted text.
 type literalFormats map[string]string
 

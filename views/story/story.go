@@ -124,7 +124,7 @@ func at(clock string) time.Time {
 	return time.Date(2026, 7, 14, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// within returns a clock with left to go of the duration of.
+// within returns a clock with a total duration of which the given time is left.
 func within(left, of time.Duration) component.Clock {
 	return component.Clock{At: now.Add(left), Of: of, Now: now}
 }

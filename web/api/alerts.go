@@ -102,7 +102,7 @@ type AlertItem struct {
 	MessageID      string     `json:"messageId,omitempty"`
 	ExpiresAt      *time.Time `json:"expiresAt,omitempty"` // for an entity: when it deletes itself
 	Reason         string     `json:"reason,omitempty"`    // why a message was dead-lettered, or why the action failed
-	Count          int64      `json:"count,omitempty"`     // number of dead letters there, or of messages that were deleted with the entity
+	Count          int64      `json:"count,omitempty"`     // number of dead letters in the entity, or of messages that were deleted with it
 }
 
 // Deliveries is the answer of GET /alert-rules/{id}/deliveries.

@@ -109,7 +109,7 @@ type Options struct {
 	Clients    connections.Source  // connected clients; zero means none
 	Jobs       *job.Jobs           // of Broker; zero means none
 	AlertRules *alert.Rules        // of Broker; zero means none
-	Webhooks   *webhook.Sender     // of Rules; zero means none
+	Webhooks   *webhook.Sender     // of AlertRules; zero means none
 	Stats      *stats.Recorder     // of Broker; zero means none
 	Namespaces *namespaces.Manager // the server's namespaces; zero means that this is the only one
 	Scenes     *demo.Player        // of Namespaces; zero means none
@@ -138,9 +138,8 @@ func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler 
 	return d.fail
 }
 
-// Refuse is for a server without a broker: every request to g is answered with why, as Mount
-// would present it, except those about the server's namespaces, if there is a Namespaces. It
-// returns the error handler.
+// Refuse mounts the API of a server without a broker on g: every request gets the error why, except
+// requests about the server's namespaces if there is an o.Namespaces. It returns the error handler.
 func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
 	d := &handler{log: o.Logger, manager: o.Namespaces, safe: o.Safe, base: o.Base}
 	if d.manager != nil {
@@ -152,7 +151,7 @@ func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
 	return d.fail
 }
 
-// path returns the path in the address, decoded and checked.
+// path returns the entity's path in the address, decoded and checked.
 func (d *handler) path(c echo.Context) (engine.Path, error) {
 	rest := strings.TrimPrefix(c.Request().URL.EscapedPath(), strings.TrimSuffix(c.Path(), "*"))
 	text, err := url.PathUnescape(rest)

@@ -95,7 +95,7 @@ type Link struct {
 	Role             string    `json:"role"`                       // receiver, sender or management
 	AttachedAt       time.Time `json:"attachedAt"`                 // when it was attached
 	Mode             string    `json:"mode,omitempty"`             // for a receiver: peek-lock or receive-and-delete
-	Waiting          bool      `json:"waiting,omitempty"`          // for a session
+	Waiting          bool      `json:"waiting,omitempty"`          // the receiver waits for a session
 	WaitingForMemory bool      `json:"waitingForMemory,omitempty"` // the receiver waits for memory
 	SessionID        *string   `json:"sessionId,omitempty"`        // the session that it holds; see GET /session
 	Credit           int       `json:"credit"`                     // messages that it may still be sent

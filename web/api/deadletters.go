@@ -25,14 +25,14 @@ type DeadLetterGroup struct {
 	Reason         string            `json:"reason,omitempty"`
 	Error          string            `json:"error,omitempty"` // with # for each id and number
 	Count          int64             `json:"count"`
-	FirstAt        *time.Time        `json:"firstAt,omitempty"` // when the first died
-	LastAt         *time.Time        `json:"lastAt,omitempty"`  // when the last died
+	FirstAt        *time.Time        `json:"firstAt,omitempty"` // when the first was dead-lettered
+	LastAt         *time.Time        `json:"lastAt,omitempty"`  // when the last was dead-lettered
 	Key            string            `json:"key"`               // of the latest
 	Path           string            `json:"path"`              // of the latest
 	SequenceNumber int64             `json:"sequenceNumber"`    // of the latest
 	Description    string            `json:"description,omitempty"`
 	Paths          []DeadLetterCount `json:"paths"`   // where they are, the first twenty
-	Sources        []DeadLetterCount `json:"sources"` // where they died, the first twenty
+	Sources        []DeadLetterCount `json:"sources"` // where they were dead-lettered, the first twenty
 	Query          string            `json:"query"`   // matches these dead letters only: for jobs, search and export
 }
 

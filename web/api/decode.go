@@ -12,10 +12,9 @@ import (
 // smallBody bounds, in bytes, bodies that have no messages.
 const smallBody = 1 << 20
 
-// readBody reads the body of a request, of up to most bytes. It refuses a larger body
-// before reading it if its length is announced, or else as soon as it is too long. It waits
-// for room for the bytes and for their decoded JSON; the request keeps that room until it
-// ends.
+// readBody reads the body of a request, of up to most bytes. It refuses a larger body before
+// reading it if its length is announced, or else as soon as it is too long. It waits until the
+// budget has the bytes and those of their decoded JSON; the request keeps them until it ends.
 func readBody(r *http.Request, most int64) ([]byte, error) {
 	if err := checkLength(r, most); err != nil {
 		return nil, err

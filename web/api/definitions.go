@@ -43,7 +43,7 @@ type DefinitionChange struct {
 	To       string `json:"to"`       // empty if there is none
 }
 
-// maxDefinition is the limit of definition.Read.
+// maxDefinition bounds a Config.json, in bytes, as topology.Read does.
 const maxDefinition = 1 << 20
 
 func definitionRoutes() []route {

@@ -21,7 +21,7 @@ import (
 
 func (d *handler) document(c echo.Context) error { return reply(c, http.StatusOK, d.documentOnce()) }
 
-// source has the comments of requests and answers.
+// source is this package's source, whose comments describe requests and answers.
 //
 //go:embed *.go
 var source embed.FS

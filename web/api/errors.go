@@ -57,7 +57,7 @@ const (
 	codeRole            = "Forbidden"    // for auth.RoleError
 )
 
-// retryAfter is how long a client should leave a busy server alone, in seconds.
+// retryAfter is how long a client should wait before it tries a busy server again, in seconds.
 const retryAfter = "10"
 
 // problem returns the problem document of an error. Its status and code are those of package

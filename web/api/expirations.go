@@ -29,7 +29,7 @@ type Expirations struct {
 type Span struct {
 	Within     string `json:"within,omitempty"` // a duration; missing in the last span
 	DeadLetter int64  `json:"deadLetter"`       // will become dead letters
-	Lost       int64  `json:"lost"`             // will be gone
+	Lost       int64  `json:"lost"`             // will be lost
 }
 
 // An Expiring is a message that will expire.

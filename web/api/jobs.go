@@ -88,7 +88,7 @@ type JobCounts struct {
 	Total    int64 `json:"total"`    // to examine
 	Examined int64 `json:"examined"` // examined
 	Done     int64 `json:"done"`     // changed
-	Skipped  int64 `json:"skipped"`  // locked, gone or moved when their turn came
+	Skipped  int64 `json:"skipped"`  // locked, gone or moved when the job reached them
 	Failed   int64 `json:"failed"`   // refused
 }
 
@@ -96,7 +96,7 @@ type JobCounts struct {
 type JobFailure struct {
 	Key            string `json:"key"`            // of the message
 	Path           string `json:"path"`           // where it is
-	SequenceNumber int64  `json:"sequenceNumber"` // there
+	SequenceNumber int64  `json:"sequenceNumber"` // in that path
 	Reason         string `json:"reason"`         // why it was refused
 	Line           int64  `json:"line,omitempty"` // for import: the line in the file, from 1; the message has no key then
 }

@@ -77,7 +77,7 @@ func (l *list) end() error {
 	if err := l.write(last); err != nil {
 		return err
 	}
-	// Echo's own Flush does not report that the client has gone.
+	// Echo's own Flush does not report that the client has disconnected.
 	if err := http.NewResponseController(l.w.Writer).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("write messages: %w", err)
 	}

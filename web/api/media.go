@@ -25,8 +25,8 @@ func (r route) checkMedia(asked *http.Request) error {
 	return checkMedia(asked, echo.MIMEApplicationJSON, jsons)
 }
 
-// checkMedia checks for a media type, or one of its synonyms in same. JSON also allows +json
-// types.
+// checkMedia refuses a body whose media type is neither want nor one of its synonyms in same. JSON
+// also allows +json types.
 func checkMedia(r *http.Request, want string, same []string) error {
 	if r.ContentLength == 0 {
 		return nil

@@ -27,7 +27,7 @@ type Message struct {
 	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber,omitempty"` // in the entity that it was sent to, if that is another
 	State                  string     `json:"state"`                            // active, deferred or scheduled
 	EnqueuedTime           time.Time  `json:"enqueuedTime"`                     // when it became active, or was sent
-	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`              // by the entity's default, too; missing if it never expires
+	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`              // when its time to live or the entity's default ends; missing if it never expires
 	DeliveryCount          uint32     `json:"deliveryCount"`                    // number of failed deliveries
 	LockToken              string     `json:"lockToken,omitempty"`              // of this delivery
 	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`            // when the lock expires

@@ -59,7 +59,7 @@ type Settle struct {
 	Properties  value.Properties `json:"properties,omitempty"`  // replace properties of the message
 }
 
-// Renew is the request of POST /renew-lock, with one of the two.
+// Renew is the request of POST /renew-lock, with one of the two lock tokens.
 type Renew struct {
 	LockToken        string `json:"lockToken,omitempty"`        // of a message's delivery
 	SessionLockToken string `json:"sessionLockToken,omitempty"` // of a session: its lock and those of all its messages

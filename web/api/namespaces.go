@@ -32,7 +32,7 @@ type Namespace struct {
 	Profile   string    `json:"profile,omitempty"`  // the profile of its limits, while it is served
 	CreatedAt time.Time `json:"createdAt,omitzero"` // missing if unknown
 	Temporary bool      `json:"temporary"`          // whether it is only in memory, and is removed by itself
-	ExpiresAt time.Time `json:"expiresAt,omitzero"` // when a temporary one is removed; missing if with the server's end
+	ExpiresAt time.Time `json:"expiresAt,omitzero"` // when a temporary one is removed; missing if it lasts until the server's end
 	Address   string    `json:"address"`            // of its API: /api/v1/n/shop
 	Dashboard string    `json:"dashboard"`          // of its pages: /n/shop
 	// Connection strings for SDKs on this machine, with the word KEY for the key if tokens are

@@ -37,7 +37,7 @@ type Playback struct {
 	Expectations []CheckResult `json:"expectations,omitempty"` // results of the last step
 	Error        string        `json:"error,omitempty"`        // why the last step could not be completed
 	Clock        time.Time     `json:"clock"`                  // the time in its namespace
-	Rate         int           `json:"rate"`                   // how fast that clock runs: 0 stands, 1 is real time
+	Rate         int           `json:"rate"`                   // seconds of that clock in a second: 0 means stopped, 1 is real time
 	ClockStopsAt time.Time     `json:"clockStopsAt,omitzero"`  // when the clock stops by itself
 	Now          time.Time     `json:"now"`                    // the real time
 	Address      string        `json:"address"`                // of its namespace's API: /api/v1/n/deadline-1f2e3d

@@ -144,8 +144,8 @@ func (d *handler) previewPurge(c echo.Context, parts []purgePart, only *engine.M
 }
 
 // confirmCount checks the confirmed number. For one subqueue the broker does so, as part of the
-// purge. For two their sum is checked here, and neither purge is refused when the other is
-// done.
+// purge. For two subqueues their sum is checked here, and neither purge is refused after the other
+// is done.
 func (d *handler) confirmCount(c echo.Context, parts []purgePart, only *engine.MessageFilter, count *int64) error {
 	if count == nil {
 		return nil

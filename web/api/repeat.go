@@ -32,7 +32,7 @@ const (
 type Draft struct {
 	MessageID            string          `json:"messageId,omitempty"`            // missing means a random UUID
 	SessionID            *string         `json:"sessionId,omitempty"`            // the empty text is a valid id
-	PartitionKey         string          `json:"partitionKey,omitempty"`         // at most 128 characters; the same as sessionId if both are there
+	PartitionKey         string          `json:"partitionKey,omitempty"`         // at most 128 characters; the same as sessionId if both are given
 	CorrelationID        string          `json:"correlationId,omitempty"`        // the id of the message that this one answers
 	Subject              string          `json:"subject,omitempty"`              // also called label
 	To                   string          `json:"to,omitempty"`                   // for the application; not used for routing
@@ -54,7 +54,7 @@ type Draft struct {
 type DraftProperty struct {
 	Name  string `json:"name"`            // may contain placeholders
 	Type  string `json:"type,omitempty"`  // such as int; missing means string
-	Value string `json:"value,omitempty"` // a text of that type, or one with placeholders that becomes it
+	Value string `json:"value,omitempty"` // a text of that type, or a text with placeholders that is one once they are filled in
 }
 
 // Repeat is the request of POST /repeat.

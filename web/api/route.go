@@ -42,8 +42,8 @@ type route struct {
 
 	keyed bool // it may have an Idempotency-Key: its handler calls readKey and answerOnce
 
-	// destruction reports whether it deletes something irreversibly, which Safe mode refuses: always
-	// here, or in the handler by calling refuseInSafeMode.
+	// destruction reports whether it deletes something irreversibly. Safe mode then refuses it:
+	// always, or in the handler by refuseInSafeMode.
 	destruction destruction
 
 	// role is the role that it requires; for a GET zero means Viewer. See RequiredRole.
@@ -77,7 +77,8 @@ func (r route) requiredRole() auth.Role {
 	}
 }
 
-// refuseInSafeMode refuses in Safe mode the irreversible operation of a handler.
+// refuseInSafeMode returns an error in Safe mode. Handlers call it before an irreversible
+// operation.
 func (d *handler) refuseInSafeMode() error {
 	if d.safe {
 		return origin.ErrSafeMode
@@ -112,9 +113,9 @@ type parameter struct {
 	schema      openapi.Schema
 	check       func(text string) error // nil if the handler checks it
 
-	// role is the role of a request with the parameter, if it is higher than the route's.
-	// Each parameter of a route that changes something declares its role, with routeRole or
-	// with role; a test checks that.
+	// role is the role of a request with the parameter, if it is higher than the route's. Each
+	// parameter of a route that changes something declares its role, with routeRole or with
+	// withRole; a test checks that.
 	role         auth.Role
 	roleDeclared bool
 }

@@ -73,7 +73,7 @@ func serverRoutes() []route {
 // without a namespace in the pattern. False means that there is no such route.
 func RequiredRole(method, pattern string) (auth.Role, bool) {
 	switch pattern {
-	case "/api/*", "/api/v1/*", "/api/v1/n/*": // they only answer why there is nothing
+	case "/api/*", "/api/v1/*", "/api/v1/n/*": // catch-alls, which only answer with an error
 		return auth.Viewer, true
 	}
 	rest, ok := strings.CutPrefix(pattern, "/api/v1")

@@ -273,7 +273,7 @@ func (d *handler) tryRules(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// subscriptions returns those of a topic, or the one at p.
+// subscriptions returns the subscriptions of a topic, or the subscription at p.
 func (d *handler) subscriptions(c echo.Context, p engine.Path) (subs []engine.EntityState, err error) {
 	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
 		s, err := r.State(p)

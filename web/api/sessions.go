@@ -73,8 +73,8 @@ type heldSessions struct {
 	held map[string]*broker.Session
 }
 
-// keep returns a name for a session that cannot be guessed. It is valid until the session
-// ends.
+// keep stores a session, and returns a name for it that cannot be guessed. The name is valid until
+// the session ends.
 func (h *heldSessions) keep(s *broker.Session) string {
 	name := rand.Text()
 	h.mu.Lock()

@@ -24,7 +24,7 @@ type Suggestions struct {
 	Suggestions []Suggestion `json:"suggestions"`
 }
 
-// A Suggestion is a text for that part.
+// A Suggestion is a text that can replace that part.
 type Suggestion struct {
 	Text string `json:"text"`           // a value, a whole term, or a key with its colon
 	Kind string `json:"kind"`           // "key", "value" or "entity"

@@ -32,7 +32,7 @@ type Token struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	ExpiresAt   time.Time `json:"expiresAt,omitzero"`    // when it expires; missing if it does not
 	LastUsedAt  time.Time `json:"lastUsedAt,omitzero"`   // when it was last used, to the minute; missing if never
-	CreatedWith string    `json:"createdWith,omitempty"` // the id of the token that it was made with, and ends with
+	CreatedWith string    `json:"createdWith,omitempty"` // the id of the token that it was made with; it ends when that token ends
 	Secret      string    `json:"secret,omitempty"`      // for a token, only in the answer that made it: the value after Bearer
 	URL         string    `json:"url,omitempty"`         // for a link, only in the answer that made it: its address
 }

@@ -53,7 +53,7 @@ func (r Role) Includes(need Role) bool { return r >= need }
 // A Method is how a caller authenticated.
 type Method uint8
 
-// The ways.
+// The methods.
 const (
 	Open     Method = iota // not at all: the server is open
 	Password               // signed in with a password
@@ -90,7 +90,7 @@ type Caller struct {
 // OpenCaller returns the caller of an open server.
 func OpenCaller() Caller { return Caller{Role: Admin, Method: Open} }
 
-// IsKnown reports whether the caller is known.
+// IsKnown reports whether the caller has a role: it was identified, or the server is open.
 func (w Caller) IsKnown() bool { return w.Role != None }
 
 // Key returns a key that is the same for the same caller and differs for all others, whatever

@@ -17,7 +17,7 @@ func SetCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
 }
 
 // CookieName returns a cookie's name in answers to r, which differs for each port of a host:
-// browsers do not tell ports apart, and two servers on one machine must not share cookies.
+// browsers send cookies to all ports of a host, and two servers on one machine must not share them.
 func CookieName(r *http.Request, name string) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		name += "_" + port

@@ -46,7 +46,7 @@ func newIssuer(c constraints, now time.Time) (*issuer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
-	mark := rand.Text()[:6] // tells CAs apart in a client's trust store
+	mark := rand.Text()[:6] // distinguishes CAs in a client's trust store
 	root := template("Mayfly local CA "+mark, now, now.Add(caLife))
 	root.IsCA, root.MaxPathLen, root.KeyUsage = true, 1, x509.KeyUsageCertSign|x509.KeyUsageCRLSign
 	c.apply(root)

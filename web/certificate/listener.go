@@ -32,10 +32,10 @@ func (l *listener) Accept() (net.Conn, error) {
 	return tls.Server(&alertConn{Conn: nc}, l.config), nil
 }
 
-// An alertConn connection remembers the unencrypted alert that a client sends during the
-// handshake. Clients with OpenSSL, such as Python's and Node's, report with it that they do
-// not trust the certificate. With TLS 1.3 the server already expects encrypted records then,
-// and crypto/tls reports "bad record MAC" instead of the alert.
+// An alertConn remembers the unencrypted alert that a client sends during the handshake. Clients
+// with OpenSSL, such as Python's and Node's, report with it that they do not trust the certificate.
+// With TLS 1.3 the server already expects encrypted records then, and crypto/tls reports "bad
+// record MAC" instead of the alert.
 type alertConn struct {
 	net.Conn
 	alert atomic.Int32 // the alert's code plus one; zero if none came

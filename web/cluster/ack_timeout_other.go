@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// ackTimeoutControl leaves it to the kernel how long unacknowledged bytes are sent again.
+// ackTimeoutControl returns nil: the kernel decides for how long unacknowledged bytes are sent
+// again.
 func ackTimeoutControl(time.Duration) func(network, address string, c syscall.RawConn) error {
 	return nil
 }

@@ -15,8 +15,7 @@ type Endpoint struct {
 // String returns p in the form that ParseEndpoint parses: NAME@HOST:PORT,HOST:PORT.
 func (p Endpoint) String() string { return p.Name + "@" + strings.Join(p.Addresses, ",") }
 
-// ParseEndpoint parses the place that a server has published. It reports whether text is
-// valid.
+// ParseEndpoint parses the endpoint that a server has published. It reports whether text is valid.
 func ParseEndpoint(text string) (p Endpoint, ok bool) {
 	name, addresses, ok := strings.Cut(text, "@")
 	if !ok || name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
@@ -35,7 +34,8 @@ func ParseEndpoint(text string) (p Endpoint, ok bool) {
 const maxAddresses = 4
 
 // EndpointOf returns the place of a listener: its address or, if it listens on all
-// addresses, the machine's addresses that are not loopback, and the machine's name.
+// EndpointOf returns the endpoint of a listener: its address or, if it listens on all addresses,
+// the machine's addresses that are not loopback, and the machine's name.
 func EndpointOf(name string, at net.Addr, host string) Endpoint {
 	p := Endpoint{Name: name, Addresses: []string{at.String()}}
 	tcp, ok := at.(*net.TCPAddr)

@@ -27,29 +27,29 @@ import (
 // may not have executed it.
 var ErrOutcomeUnknown = errors.New("the owner may or may not have executed the request")
 
-// errOwnerChanged is the cancellation cause of a closed line.
+// errOwnerChanged is the cancellation cause of a closed Forwarder.
 var errOwnerChanged = errors.New("the namespace's owner has changed")
 
-// A Forwarder leads to the server that owns a namespace. Make it with Relay.Forwarder, and close it
-// when that server loses the namespace. Its methods are safe for concurrent use.
+// A Forwarder forwards to the server that owns a namespace. Make it with Relay.Forwarder, and close
+// it when that server loses the namespace. Its methods are safe for concurrent use.
 type Forwarder struct {
 	r         *Relay
 	namespace string
 	endpoint  Endpoint
-	ctx       context.Context //nolint:containedctx // lives until the line is closed
+	ctx       context.Context //nolint:containedctx // ends when the Forwarder is closed
 	stop      context.CancelCauseFunc
 	proxy     httputil.ReverseProxy
 	lastGood  atomic.Int32 // index of the address that worked last
 }
 
-// Forwarder returns a line for namespace to the relay at a place. It does not connect yet.
+// Forwarder returns a Forwarder for namespace to the relay at an endpoint. It does not connect yet.
 func (r *Relay) Forwarder(namespace string, to Endpoint) *Forwarder {
 	l := &Forwarder{r: r, namespace: namespace, endpoint: to}
 	l.ctx, l.stop = context.WithCancelCause(r.ctx)
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx, protocolHTTP) },
-		// Connections are kept for as many concurrent requests, for less time than the
-		// owner keeps them.
+		// Idle connections are kept for as many concurrent requests, for less time than the owner
+		// keeps them.
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: idleTimeout * 3 / 4,
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true,
@@ -62,16 +62,16 @@ func (r *Relay) Forwarder(namespace string, to Endpoint) *Forwarder {
 	return l
 }
 
-// Close closes the line. Requests and connections on it end with an error after which
-// clients try again.
+// Close closes the Forwarder. Its requests and connections end with an error after which clients
+// try again.
 func (l *Forwarder) Close() { l.stop(errOwnerChanged) }
 
-// ForNamespace returns a line to the same server for another namespace.
+// ForNamespace returns a Forwarder to the same server for another namespace.
 func (l *Forwarder) ForNamespace(namespace string) *Forwarder {
 	return l.r.Forwarder(namespace, l.endpoint)
 }
 
-// Endpoint returns where the line leads.
+// Endpoint returns the endpoint of the server that l forwards to.
 func (l *Forwarder) Endpoint() Endpoint { return l.endpoint }
 
 // dial connects to the owner, trying the address that worked last first.
@@ -127,10 +127,10 @@ func recordFailure(_ http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// Forward forwards a request to the owner and writes the owner's answer to w. The caller
-// sets the port, the hosts and Own in is; Pass fills in the rest. After an error nothing
-// has been written yet, and unless the error is ErrOutcomeUnknown, the owner has not received the
-// request. If the answer breaks off in the middle, Forward panics with http.ErrAbortHandler.
+// Forward forwards a request to the owner and writes the owner's answer to w. The caller sets the
+// port, the hosts and Own in is; Forward fills in the rest. After an error nothing has been written
+// yet, and unless the error is ErrOutcomeUnknown, the owner has not received the request. If the
+// answer breaks off in the middle, Forward panics with http.ErrAbortHandler.
 func (l *Forwarder) Forward(w http.ResponseWriter, r *http.Request, is ClientInfo) error {
 	if !l.r.begin() {
 		return engine.ErrClosed
@@ -148,8 +148,8 @@ func (l *Forwarder) Forward(w http.ResponseWriter, r *http.Request, is ClientInf
 	clear(w.Header()) // the owner sets all headers
 	l.proxy.ServeHTTP(&finalWriter{w}, r.WithContext(ctx))
 	if f.err == nil && l.ctx.Err() != nil {
-		// The owner may have taken this for its client's hanging up, and have ended an
-		// answer as if it were complete.
+		// The owner may have taken this for a disconnect of its client, and have ended an answer as
+		// if it were complete.
 		panic(http.ErrAbortHandler)
 	}
 	if f.err == nil {
@@ -197,8 +197,8 @@ func (l *Forwarder) Get(ctx context.Context, at string) (status int, text string
 
 type outgoingKey struct{}
 
-// rewrite turns the client's request into the one to the owner, with a header that
-// describes the client.
+// rewrite turns the client's request into the request to the owner, with a header that describes
+// the client.
 func (l *Forwarder) rewrite(p *httputil.ProxyRequest) {
 	is, _ := p.In.Context().Value(outgoingKey{}).(ClientInfo)
 	is.Namespace, is.Client, is.Caller, is.Secure = l.namespace, p.In.RemoteAddr, auth.FromRequest(p.In), proxy.Secure(p.In)
@@ -240,9 +240,8 @@ func (w *finalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap gives http.ResponseController the wrapped writer.
 func (w *finalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// OpenAMQP connects an AMQP client to the owner. The caller then joins the client's
-// connection to the returned one with Join, from the client's open on. Open fills in p's
-// namespace.
+// OpenAMQP connects an AMQP client to the owner. The caller then joins the client's connection to
+// the returned one with Join, from the client's open on. OpenAMQP fills in p's namespace.
 func (l *Forwarder) OpenAMQP(ctx context.Context, p ClientInfo) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -278,8 +277,8 @@ func copyOneWay(to io.Writer, from io.Reader) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, size)) //nolint:errcheck // any error ends the connection
 }
 
-// Join copies bytes between a client and the owner until either ends or the line is
-// closed, and closes both.
+// Join copies bytes between a client and the owner until either ends or the Forwarder is closed,
+// and closes both.
 func (l *Forwarder) Join(client, owner net.Conn) {
 	if l.r.begin() {
 		defer l.r.running.Done()

@@ -21,7 +21,7 @@ import (
 
 // Options configure a Relay. All but the last two are required.
 type Options struct {
-	// Name is the server's own, as in its Endpoint.
+	// Name is the server's name, as in its Endpoint.
 	Name string
 	// HTTP answers a forwarded request. Of describes its client.
 	HTTP http.Handler
@@ -172,8 +172,7 @@ func (r *Relay) serveAMQP(c *tls.Conn) {
 	r.o.AMQP(&Conn{Conn: c, Client: p})
 }
 
-// begin counts one forwarded request or connection in r.all. It reports false after
-// Close.
+// begin counts one forwarded request or connection in r.running. It reports false after Close.
 func (r *Relay) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -203,7 +203,7 @@ type Source interface {
 	// clients with the same name it returns the newest. ok is false if the client is not
 	// remembered.
 	Client(name string) (c Client, ok bool)
-	// Disconnect closes a connection with an error that tells the client why. ok is false if
+	// Disconnect closes a connection with an error that gives the client the reason. ok is false if
 	// it is already closed.
 	Disconnect(id string) (c Connection, ok bool)
 }

@@ -149,7 +149,7 @@ func (b *Budget) drop(c *Conn) {
 }
 
 // closeEvicted closes connections that have lost their place. Up to maxLeaving of them may first
-// tell their client why, unless now is set because their files are needed at once.
+// send their client the reason, unless now is set because their files are needed at once.
 func (b *Budget) closeEvicted(gone []*Conn, now bool) {
 	if len(gone) == 0 {
 		return
@@ -196,7 +196,7 @@ func (b *Budget) farewell(s limitKind) string {
 	return fmt.Sprintf("The server has reached its limit of %d connections (--max-connections), and this connection was closed for a newer one.", b.o.Max)
 }
 
-// A tally counts the connections that were closed because of one scope.
+// A tally counts the connections that were closed because of one limit.
 type tally struct {
 	closed, reported [reasons]uint64 // reported are those that were logged
 	logged           time.Time

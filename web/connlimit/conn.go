@@ -23,9 +23,9 @@ const (
 	closed
 )
 
-// A Conn is a counted connection. The protocols report by its methods how far the client
-// has come. Methods on a nil Conn do nothing. All are safe for concurrent use, but only
-// one goroutine may read, as with any connection.
+// A Conn is a counted connection. The protocols report the client's progress by its methods.
+// Methods on a nil Conn do nothing. All are safe for concurrent use, but only one goroutine may
+// read, as with any connection.
 type Conn struct {
 	net.Conn
 	b      *Budget
@@ -78,7 +78,7 @@ func (c *Conn) rank() rank {
 	return s
 }
 
-// change calls do, which changes c's standing, and moves c in its pools.
+// change calls do, which changes c's rank, and moves c in its pools.
 func (c *Conn) change(do func()) {
 	if c == nil {
 		return

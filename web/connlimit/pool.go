@@ -71,7 +71,7 @@ func (p *pool) put(s *position, c *Conn, is rank) {
 	}
 }
 
-// move updates the pool after c's standing has changed.
+// move updates the pool after c's rank has changed.
 func (p *pool) move(s *position, c *Conn, was, is rank) {
 	p.stages[was.stage].remove(&s.stage)
 	p.withoutCredit.remove(&s.withoutCredit)

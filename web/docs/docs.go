@@ -200,13 +200,13 @@ func render(m goldmark.Markdown, source []byte, n ast.Node) string {
 	if h, ok := n.(*ast.Heading); ok {
 		for c := h.FirstChild(); c != nil; c = c.NextSibling() {
 			if err := m.Renderer().Render(&b, source, c); err != nil {
-				panic(fmt.Errorf("the documentation cannot be rendered: %w", err)) // into memory
+				panic(fmt.Errorf("the documentation cannot be rendered: %w", err)) // writing to memory does not fail
 			}
 		}
 		return whole.ReplaceAllString(b.String(), unbroken)
 	}
 	if err := m.Renderer().Render(&b, source, n); err != nil {
-		panic(fmt.Errorf("the documentation cannot be rendered: %w", err)) // into memory
+		panic(fmt.Errorf("the documentation cannot be rendered: %w", err)) // writing to memory does not fail
 	}
 	return whole.ReplaceAllString(b.String(), unbroken)
 }

@@ -59,8 +59,8 @@ func SubCode(err error) int {
 	return 0
 }
 
-// of returns the status of an answer, and the sub-code: the error's own, if it has one. The
-// failures of the server all have the same.
+// of returns the status of an answer, and the sub-code: the error's own, if it has one. A failure
+// of the server always has the same sub-code.
 func (a rest) of(err error) (status, subCode int) {
 	if own := SubCode(err); own != 0 && a != failure.rest {
 		return a.status, own

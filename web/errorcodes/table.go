@@ -99,8 +99,8 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	{engine.ErrBusy, amqp{CondServerBusy, 503}, rest{503, 50004}, atom{503, 50004}, api{503, "ServiceBusy"}, page{503}},
 	{engine.ErrClosed, amqp{CondServerBusy, 503}, rest{503, 50004}, atom{503, 50004}, api{503, "OperationCancelled"}, page{503}}, // an AMQP client that tries again finds the new owner
 
-	// The store's kinds, whatever the network or the disk said: failures of the server, unless the
-	// error is an ErrBusy or ErrClosed too.
+	// The store's kinds, whatever error of the network or the disk they wrap: failures of the
+	// server, unless the error is an ErrBusy or ErrClosed too.
 	{engine.ErrFenced, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
 	{engine.ErrUnwritable, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
 	{engine.ErrDamaged, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},

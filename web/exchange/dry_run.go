@@ -107,7 +107,7 @@ func (s *dryRun) fail(line int64, err error) {
 	}
 }
 
-// add queues a message for the next question to the broker.
+// add queues a message for the next flush.
 func (s *dryRun) add(ctx context.Context, item Item) error {
 	m, staged := item.Message, int64(0)
 	if m.Reader != nil {

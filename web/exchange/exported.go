@@ -45,17 +45,17 @@ type System struct {
 	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber"`               // of the entity that it was sent to
 	State                  string     `json:"state"`                                // active, deferred or scheduled
 	EnqueuedTime           time.Time  `json:"enqueuedTime"`                         // when it became active, or was sent
-	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`                  // the entity's default applied; missing: never
+	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`                  // when its time to live or the entity's default ended; missing if it never expired
 	ScheduledFor           *time.Time `json:"scheduledFor,omitempty"`               // while it is scheduled; it may have been rescheduled
 	DeliveryCount          uint32     `json:"deliveryCount"`                        // failed deliveries
-	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`                // missing: it was not locked
+	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`                // missing if it was not locked
 	LockedBy               string     `json:"lockedBy,omitempty"`                   // the client that held the lock
-	DeadLettered           *time.Time `json:"deadLettered,omitempty"`               // when
-	DeadLetterReason       string     `json:"deadLetterReason,omitempty"`           // missing: it was not a dead letter
+	DeadLettered           *time.Time `json:"deadLettered,omitempty"`               // when it was dead-lettered
+	DeadLetterReason       string     `json:"deadLetterReason,omitempty"`           // missing if it was not a dead letter
 	DeadLetterDescription  string     `json:"deadLetterErrorDescription,omitempty"` // more about the reason
 	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`           // the entity in which it became a dead letter
 	TransferTo             string     `json:"transferTo,omitempty"`                 // in a transfer dead-letter queue: where it was to go
-	Deferred               *time.Time `json:"deferred,omitempty"`                   // when
+	Deferred               *time.Time `json:"deferred,omitempty"`                   // when it was deferred
 	By                     string     `json:"by,omitempty"`                         // the client that deferred or dead-lettered it
 	Size                   int64      `json:"size"`                                 // bytes of the body
 	ExportedAt             time.Time  `json:"exportedAt"`                           // when this line was written

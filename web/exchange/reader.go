@@ -45,12 +45,12 @@ type Item struct {
 	Message broker.Outgoing // its Reader, if not nil, is valid until the next call of Next or Rest
 }
 
-// A Reader reads messages from the lines of an export. It takes room for the bytes of a
-// line as they arrive and for the messages that it has returned, so a slow client holds
-// only the room that it fills. Call Close to give the rest back.
+// A Reader reads messages from the lines of an export. It adds the bytes of a line to its share as
+// they arrive, and keeps those of the messages that it has returned, so a slow client holds only
+// the memory that it fills. Call Close to give the rest back.
 type Reader struct {
-	// Flush sends the returned messages and calls Release. The Reader calls it when there
-	// is no room for the next bytes, and waits for room after that. Nil means that it waits at
+	// Flush sends the returned messages and calls Release. The Reader calls it when the share
+	// cannot grow by the next bytes, and waits after that until it can. Nil means that it waits at
 	// once.
 	Flush func(context.Context) error
 
@@ -58,11 +58,11 @@ type Reader struct {
 	share   *origin.Share
 	remap   Remap
 	lines   *bufio.Reader
-	at      job.FeedPosition // the place after what was read
+	at      job.FeedPosition // the position after what was read
 	body    *partsReader     // body of the latest message; nil if it has no lines of its own
-	line    int64            // room of the line that is being read
-	pending int64            // room of the returned messages
-	whole   int64            // room of the latest message's body, if it is in memory whole
+	line    int64            // bytes of the share for the line that is being read
+	pending int64            // bytes of the share for the returned messages
+	whole   int64            // bytes of the share for the latest message's body, if it is in memory whole
 }
 
 // NewReader returns a Reader of in, which must be positioned at the first line of a message.
@@ -70,15 +70,14 @@ func NewReader(b *broker.Broker, share *origin.Share, in io.Reader, from job.Fee
 	return &Reader{b: b, share: share, remap: how, lines: bufio.NewReaderSize(in, 64<<10), at: from}
 }
 
-// Close gives back all room. It does not close the underlying reader.
+// Close gives back the whole share. It does not close the underlying reader.
 func (r *Reader) Close() {
 	r.endBody()
 	r.endLine()
 	r.Release()
 }
 
-// Release gives back the room of the messages that Next has returned. Call it once they
-// are sent.
+// Release gives back the share of the messages that Next has returned. Call it once they are sent.
 func (r *Reader) Release() {
 	r.share.Shrink(r.pending)
 	r.pending = 0
@@ -94,7 +93,7 @@ func (r *Reader) endBody() {
 	r.whole = 0
 }
 
-// more takes room for n bytes of the line that is being read.
+// more grows the share by n bytes for the line that is being read.
 func (r *Reader) more(ctx context.Context, n int64) error {
 	if !r.share.TryGrow(n) {
 		if r.Flush != nil && r.pending > 0 {
@@ -110,7 +109,7 @@ func (r *Reader) more(ctx context.Context, n int64) error {
 	return nil
 }
 
-// At returns the place after what was read.
+// At returns the position after what was read.
 func (r *Reader) At() job.FeedPosition { return r.at }
 
 // Next returns the next message, or io.EOF at the end. The error is a *LineError if only one
@@ -126,8 +125,8 @@ func (r *Reader) Next(ctx context.Context) (Item, error) {
 	}
 	item, err := r.item(ctx, raw)
 	if err == nil && !item.Expired {
-		// Decoding needed more room than its result does: the result holds the texts, which
-		// are as long as the line, and the properties.
+		// Decoding needed more memory than its result does: the result holds the texts, which are
+		// as long as the line, and the properties.
 		stays := min(r.line, int64(len(raw))+int64(len(item.Message.Content.Properties))*ValueCost)
 		r.pending, r.line = r.pending+stays, r.line-stays
 	}
@@ -285,7 +284,7 @@ func (p *partsReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// readPart returns the next part. The line holds its room until the next line is read.
+// readPart returns the next part. The line keeps its share until the next line is read.
 func (r *Reader) readPart(ctx context.Context) ([]byte, error) {
 	raw, err := r.readLine(ctx)
 	if errors.Is(err, io.EOF) {

@@ -21,12 +21,12 @@ const (
 	MaxFile   = 256 << 20
 	maxTotal  = 1 << 30   // bytes of all files together
 	maxFiles  = 50        // files
-	uploadTTL = time.Hour // a file that is not used
+	uploadTTL = time.Hour // how long a file is kept that is not used
 )
 
 // An Uploads keeps uploaded files from the dry run until the job that sends their messages. They
-// are in the folder for temporary files, and are removed an hour after their last use or when
-// the server ends. It is safe for concurrent use. Close it.
+// are in the folder for temporary files, and are removed an hour after their last use or when the
+// server ends. It is safe for concurrent use. Call Close when done.
 type Uploads struct {
 	bodyBudget *origin.BodyBudget // for lines
 	maxBytes   int64              // bytes of all files together
@@ -70,9 +70,8 @@ type File struct {
 	lines   int64     // found by the latest dry run, guarded by Uploads.mu
 }
 
-// Put stores the contents of in. The error is engine.ErrTooLarge for a file larger than
-// MaxFile, engine.ErrBusy if there is no room, engine.ErrClosed if the Uploads is closed, or
-// in's.
+// Put stores the contents of in. The error is engine.ErrTooLarge for a file larger than MaxFile,
+// engine.ErrBusy if the Uploads is full, engine.ErrClosed if it is closed, or in's.
 func (s *Uploads) Put(namespace, name string, in io.Reader) (f *File, err error) {
 	if err := s.reserve(); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (s *Uploads) reserve() error {
 	return nil
 }
 
-// fill writes the contents of in to the file, reserving room before each write.
+// fill writes the contents of in to the file, reserving the bytes before each write.
 func (f *File) fill(in io.Reader) error {
 	part := make([]byte, 64<<10)
 	for {

@@ -1,5 +1,5 @@
-// Package idempotency executes an operation once that is requested twice: by a double click, or by a
-// form that is sent again because its answer was lost.
+// Package idempotency executes an operation only once if it is requested twice: by a double click,
+// or by a form that is sent again because its answer was lost.
 package idempotency
 
 import (
@@ -25,8 +25,8 @@ type Cache[R any] struct {
 // An operation is the operation under one key.
 type operation[R any] struct {
 	finished  chan struct{} // closed when it has ended
-	result    R             // its result, once over
-	succeeded bool          // it succeeded; valid once over
+	result    R             // its result; valid once finished is closed
+	succeeded bool          // it succeeded; valid once finished is closed
 }
 
 func (d *operation[R]) hasEnded() bool {

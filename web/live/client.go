@@ -20,7 +20,7 @@ import (
 	"mayfly/web/proxy"
 )
 
-// errOtherNamespace is the error for a page that the client may not watch, or no longer.
+// errOtherNamespace is the error for a page that the client may not watch, or may no longer watch.
 const errOtherNamespace = "This page belongs to a namespace that you may not see."
 
 // Codes of RFC 6455 for closing a socket.
@@ -227,7 +227,8 @@ func (c *client) sendControl(m control) {
 	c.wakeWriter()
 }
 
-// enqueue puts s in line. The caller holds Hub.mu, and nudges c afterwards.
+// enqueue adds s to the viewers with something due. The caller holds Hub.mu, and calls wakeWriter
+// afterwards.
 func (c *client) enqueue(s *pageViewer) {
 	if !slices.Contains(c.queue, s) {
 		c.queue = append(c.queue, s)

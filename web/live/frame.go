@@ -29,7 +29,7 @@ type control struct {
 	N     uint64 `json:"n,omitempty"`
 	Now   string `json:"now,omitempty"`
 	Rate  *int   `json:"rate,omitempty"`  // with Now: seconds of the clock in a second
-	Until string `json:"until,omitempty"` // with Now: where the clock stops; missing if nowhere
+	Until string `json:"until,omitempty"` // with Now: the time at which the clock stops; missing if there is none
 	Topic string `json:"topic,omitempty"`
 	Text  string `json:"text,omitempty"`
 	Alert uint64 `json:"alert,omitempty"` // the number of the latest alert
@@ -74,8 +74,8 @@ type snapshot struct {
 	lists []list
 
 	encode sync.Once
-	full   []*websocket.PreparedMessage // by messages
-	err    error                        // by messages
+	full   []*websocket.PreparedMessage // set by messages
+	err    error                        // set by messages
 }
 
 type slot struct{ name, html string }

@@ -11,9 +11,9 @@
 // Nothing waits for a browser. Changes that it could not take yet are not queued but replaced
 // by one snapshot, and a browser that reads nothing for ten seconds is cut off.
 //
-// Every frame is absolute: it contains the new state, never a difference from an older one, so
-// a frame that arrives twice or after a gap does no harm. Frames with a ticker's lines are
-// ordinary lists; there is no frame of single events.
+// Every frame is absolute: it contains the new state, never a difference from an older one, so a
+// frame that arrives twice or after a gap does no harm. A ticker's lines are sent as an ordinary
+// list; there is no frame of single events.
 package live
 
 import (
@@ -45,8 +45,8 @@ type Greeting struct {
 // clock.
 type ClockState struct {
 	Manual bool      // it is not a real clock
-	Rate   int       // seconds of it in a second, if Manual; zero if it stands
-	Until  time.Time // where it stops by itself; zero if nowhere
+	Rate   int       // seconds of it in a second, if Manual; zero if it is stopped
+	Until  time.Time // the time at which it stops by itself; zero if there is none
 }
 
 func (p ClockState) rate() int {
@@ -75,8 +75,8 @@ type Options struct {
 	// Greeting must not block.
 	Greeting func() Greeting
 	// PageURL returns the canonical address of the page at url, by which frames name it, or an
-	// error for the browser if no page can be there. It must not block. Nil means that every
-	// address is canonical.
+	// error for the browser if that cannot be the address of a page. It must not block. Nil means
+	// that every address is canonical.
 	PageURL func(url string) (string, error)
 
 	// Allowed reports what a role may open, by method and address: a browser cannot watch pages
@@ -84,13 +84,13 @@ type Options struct {
 	// means everything.
 	Allowed func(auth.Role) func(method, href string) bool
 
-	// SafeMode returns the Safe mode of a socket's browser. Nil means that all are unsafe.
+	// SafeMode returns the Safe mode of a socket's browser. Nil means that it is off for all.
 	SafeMode func(*http.Request) view.SafeMode
 
 	// Presentations has the presentations that browsers lead and follow. Nil means none.
 	Presentations *presentation.Registry
 	// Followable returns the canonical address of a page that a presenter can lead others to, or an
-	// error for others, such as forms. It must not block. Nil means that every address is
+	// error for other pages, such as forms. It must not block. Nil means that every address is
 	// canonical.
 	Followable func(url string) (string, error)
 	// HomeURL is the first page of the hub's namespace. Clients that may not see it only get the
@@ -186,8 +186,8 @@ func Open(opts Options) *Hub {
 	return h
 }
 
-// Close tells every browser that the server is going away, and waits for the hub's goroutines
-// until ctx ends.
+// Close closes every socket with the reason that the server is shutting down, and waits for the
+// hub's goroutines until ctx ends.
 func (h *Hub) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
@@ -252,7 +252,8 @@ func (h *Hub) follow(ctx context.Context, after uint64) {
 	}
 }
 
-// clockChanged tells browsers of a turned clock, and marks every page: future times have changed.
+// clockChanged sends browsers the time of a clock that was turned, and marks every page, because
+// future times have changed.
 func (h *Hub) clockChanged(events []engine.Event) {
 	for _, e := range events {
 		switch e.Kind {
@@ -289,7 +290,7 @@ func (hello Greeting) clock(t string) control {
 	return c
 }
 
-// markEvents makes dirty the pages that watch where events happened: the entity, the topic of a
+// markEvents marks as dirty the pages that watch where events happened: the entity, the topic of a
 // subscription, and the destination of a message.
 func (h *Hub) markEvents(events []engine.Event) {
 	touched := map[string]struct{}{"": {}}
@@ -336,8 +337,8 @@ func (h *Hub) markDirty(t *livePage) {
 	}
 }
 
-// Alert tells every browser that there are alerts up to a number; the browser fetches those
-// that it shows. An older notice that was not sent yet is replaced.
+// Alert sends every browser the number of the latest alert; the browser fetches the alerts that it
+// shows. An older number that was not sent yet is replaced.
 func (h *Hub) Alert(n uint64) {
 	m, err := prepare(control{T: "alert", Alert: n})
 	if err != nil {
@@ -357,7 +358,7 @@ func (h *Hub) Alert(n uint64) {
 // RenderAll renders all watched pages again, because of a change that is no event of the broker's.
 func (h *Hub) RenderAll() { h.markAll() }
 
-// reset tells every browser to subscribe again, because event numbers may restart.
+// reset makes every browser subscribe again, because event numbers may restart.
 func (h *Hub) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -383,8 +383,8 @@ func (h *Hub) offerRendering(s *pageViewer, rendering uint64, frames []*websocke
 	return true
 }
 
-// fail tells the viewers that the page cannot be shown, and ends it; a browser may request it
-// again.
+// fail sends the viewers an error, because the page cannot be shown, and ends it; a browser may
+// request it again.
 func (h *Hub) fail(t *livePage, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,7 +19,7 @@ const maxDepartures = 4096
 type departureLog struct {
 	mu       sync.Mutex
 	ring     [maxDepartures]departure
-	next     int                  // in ring; the oldest when it is full
+	next     int                  // index in ring of the next departure, which replaces the oldest when ring is full
 	latest   map[string]departure // by key; the same as in ring
 	followed broker.Progress      // the last event that was noted
 }

@@ -6,7 +6,7 @@
 //	Schemas    creates the Schema of a Go type
 //	Comments   the comments of a package's structs
 //
-// It knows nothing of any particular API.
+// It depends on no particular API.
 package openapi
 
 // Version is the OpenAPI version of documents.

@@ -9,9 +9,9 @@ const (
 	// MinProgress is how many bytes have to move within StallTimeout.
 	MinProgress = 1 << 10
 
-	// A body may keep the server waiting for whole plus the time that its bytes take at
-	// slowest bytes a second. A client that trickles single bytes holds a connection for at
-	// most two minutes, and a megabyte may take six minutes.
+	// A body may keep the server waiting for bodyGrace plus the time that its bytes take at minRate
+	// bytes a second. A client that trickles single bytes holds a connection for at most two
+	// minutes, and a megabyte may take six minutes.
 	bodyGrace = 2 * time.Minute
 	minRate   = 4 << 10
 )
@@ -23,7 +23,7 @@ type progress struct {
 
 	allBytes  int64
 	allWaited time.Duration
-	bounded   bool // whole and slowest apply
+	bounded   bool // bodyGrace and minRate apply
 }
 
 // left returns how much longer the server waits for the next bytes. It is 0 or less when

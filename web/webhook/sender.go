@@ -24,7 +24,7 @@ import (
 const (
 	requestTimeout = 10 * time.Second // for one request
 	maxAttempts    = 8
-	firstRetry     = time.Second // doubles
+	firstRetry     = time.Second // before the second attempt; doubles with each
 	eventInterval  = time.Second // between two events of a rule
 	maxDeliveries  = 30          // deliveries kept for a rule
 	maxQueues      = 4 * alert.MaxRules
@@ -152,7 +152,7 @@ func (s *Sender) Offer(r alert.Rule, a alert.Alert) {
 	}
 }
 
-// dropIdle drops idle lines until there is room for one more rule. The caller holds s.mu.
+// dropIdle drops idle queues until there is room for one more rule. The caller holds s.mu.
 func (s *Sender) dropIdle() {
 	for id, l := range s.queues {
 		if len(s.queues) < maxQueues {
@@ -214,7 +214,7 @@ func (s *Sender) record(l *ruleQueue, d Delivery) {
 	l.deliveries = slices.Clone(l.deliveries[max(0, len(l.deliveries)-maxDeliveries):])
 }
 
-// currentRule returns the rule as it is now. ok is false if d must not be sent any more.
+// currentRule returns the current rule. ok is false if d must not be sent any more.
 func (s *Sender) currentRule(r alert.Rule, d Delivery) (_ alert.Rule, ok bool) {
 	s.mu.Lock()
 	ask := s.lookup

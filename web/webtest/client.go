@@ -15,7 +15,7 @@ import (
 type Client struct {
 	*testing.T
 	URL    string           // precedes the path of each request
-	HTTP   *http.Client     // nil: http.DefaultClient
+	HTTP   *http.Client     // nil means http.DefaultClient
 	Server *httptest.Server // of Serve
 }
 
@@ -83,7 +83,7 @@ func (c *Client) request(method, path, body string, headers ...string) *http.Req
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]
 		}
-		r.Header[headers[i]] = append(r.Header[headers[i]], headers[i+1]) // as it is spelled
+		r.Header[headers[i]] = append(r.Header[headers[i]], headers[i+1]) // keeps the spelling of the name
 	}
 	return r
 }

@@ -1,5 +1,5 @@
 // Package webtest sends requests to a server as clients and browsers do, for tests of the APIs and pages.
-// It knows nothing of the product:
+// It does not depend on the product:
 //
 //	c := webtest.Serve(t, handler)
 //	a := c.Want(201, "POST", "/q/messages", "hello", "Content-Type", "text/plain")

@@ -18,7 +18,7 @@ import (
 type Alerts struct {
 	Shell  layout.Shell
 	New    string // address of the form for a new rule
-	About  string // only rules and alerts about this entity are listed, named as shown; empty means that all are
+	About  string // the entity whose rules and alerts are listed, as shown; empty means all entities
 	All    string // address of all rules, if About is set
 	Rules  []AlertRuleRow
 	Raised []RaisedAlert
@@ -206,7 +206,7 @@ const (
 	AlertSecret        = "secret"
 )
 
-// AlertForm is the form of a rule, with what the rule would do now.
+// AlertForm is the form of a rule, with a preview of what the rule would do now.
 type AlertForm struct {
 	Shell      layout.Shell
 	New        bool
@@ -225,7 +225,7 @@ type AlertForm struct {
 
 // AlertPreview is what a rule would do now.
 type AlertPreview struct {
-	Asked  bool // the fields can be read
+	Asked  bool // false if the fields cannot be read, and nothing was previewed
 	Known  bool // false for rules that wait for an event
 	Count  int
 	More   bool

@@ -22,12 +22,12 @@ type Access struct {
 	Rules    []AccessRow
 	Max      int           // the largest number of rules
 	Owners   []AccessOwner // entities with rules of their own; none on an entity's page
-	Left     int           // such entities that are not listed
+	Left     int           // entities with rules of their own that are not listed
 	New      AccessForm
 }
 
-// An AccessOwnerRef is the owner of access rules: a queue or topic, or the namespace; then all
-// fields are empty except All.
+// An AccessOwnerRef identifies the owner of access rules: a queue, a topic or the namespace. For
+// the namespace all fields but All are empty.
 type AccessOwnerRef struct {
 	All  string // address of the namespace's rules
 	Name string // of the entity

@@ -2,7 +2,8 @@ package admin
 
 import "mayfly/views/sample"
 
-// ConnectionInfo is how programs connect. The zero ConnectionInfo means that they cannot.
+// ConnectionInfo holds what programs need to connect. The zero ConnectionInfo means that they
+// cannot connect.
 type ConnectionInfo struct {
 	String, Admin string // connection strings, for messages and for administration; empty means none
 	RequiresKeys  bool   // the server checks tokens: the strings have KEY in place of a key
@@ -13,7 +14,7 @@ type ConnectionInfo struct {
 // Programs reports whether there are code samples to show.
 func (d ConnectionInfo) Programs() bool { return d.String != "" && (d.Task.Sends || d.Task.Receives) }
 
-// Does returns text ids of what the programs do, and of the same with the entity's name.
+// Does returns the text ids of what the programs do, without and with the entity's name.
 func (d ConnectionInfo) Does() (what, with string) {
 	switch {
 	case !d.Task.Receives:

@@ -84,7 +84,7 @@ const (
 // A DocBlock is a part of a page.
 type DocBlock struct {
 	Kind     DocKind
-	HTML     string // of text and tables, and the inside of headings; made of the program's own files
+	HTML     string // of text, tables and headings, without the heading's own tags; made from the program's own files
 	Text     string // of code, and the plain text of headings
 	Language string // of code; empty means none
 	Level    int    // of headings

@@ -17,7 +17,7 @@ import (
 type Namespaces struct {
 	Shell   layout.Shell
 	Rows    []NamespaceRow
-	Max     int    // the most there can be besides the server's own
+	Max     int    // the largest number of namespaces besides the server's own
 	Trouble string // why the list may be incomplete, in the server's own words; empty if it is complete
 	New     NamespaceForm
 }

@@ -99,9 +99,9 @@ type APIType struct {
 // An APIKind is the type of a value.
 type APIKind struct {
 	Word   string // text, time, base64, whole, number, truth, object or any; see Ref
-	Ref    string // the name of an APIType instead
-	List   bool   // a list of these
-	By     bool   // an object with members of this type
+	Ref    string // the name of an APIType; then Word is empty
+	List   bool   // a list of values of this type
+	By     bool   // an object whose members have this type
 	Bounds string // "1 to 250", "from 1"; empty means none
 }
 

@@ -52,7 +52,8 @@ type TokenRow struct {
 // A TokenState is whether a token or link is valid.
 type TokenState string
 
-// The states. A void one has not expired, but its creator has lost access to this server.
+// The states. TokenCreatorLostAccess means that it has not expired, but its creator has lost access
+// to this server.
 const (
 	TokenValid             TokenState = ""
 	TokenExpired           TokenState = "expired"

@@ -48,9 +48,9 @@ type Entities struct {
 	Lab string // for topics, address of the filter lab; empty means none
 
 	Query string             // the filter as typed; empty means all
-	Wrong string             // error of the filter, in the server's own words; the part before it applies. It is empty if the filter is valid
+	Wrong string             // error of the filter, in the server's own words; the part before the error applies; empty if the filter is valid
 	Chips []page.SearchChip  // its terms
-	More  []component.Choice // terms to add, each an address with it
+	More  []component.Choice // terms to add, each with the address of the filter that includes it
 	Sort  Column             // the column it is sorted by; empty means by name
 	Down  bool               // descending
 	Pages component.Pages
@@ -88,7 +88,7 @@ type Row struct {
 	IdleState component.IdleState
 
 	Size, Capacity int64     // bytes; a zero Capacity is not shown
-	Line           []float64 // recent depth, oldest first; fewer than two values: no line
+	Line           []float64 // recent depth, oldest first; with fewer than two values no line is drawn
 }
 
 // temporaryEntity returns the row's idle clock.

@@ -32,7 +32,7 @@ type Entity struct {
 	Damaged        component.Notice     // damaged messages in it; zero means none
 	ClientsURL     string               // address of all clients; empty means that all are shown
 	Status         Status
-	Closed         bool // it refuses sends; for a subscription: nothing can arrive
+	Closed         bool // it refuses sends, or for a subscription: no message can arrive
 	Counts         Counts
 	Total          int // messages in all states, dead letters included
 
@@ -40,7 +40,7 @@ type Entity struct {
 	Fate  component.ExpiryOutcome  // of expired messages; unused for a topic, whose subscriptions decide
 	Lock  time.Duration            // zero means a topic, which has none
 	Tries int                      // zero means none
-	Idle  overview.TemporaryEntity // a zero Clock.Of: no automatic deletion
+	Idle  overview.TemporaryEntity // a zero Clock.Of means no automatic deletion
 	Size  int64                    // bytes, dead letters included
 
 	Forwarding Forwarding
@@ -74,10 +74,11 @@ type Entity struct {
 	NewRule       string            // for a subscription, address of the form that adds a rule; empty means none
 	Settings      []Setting         // for the tab TabSettings, in the order of the form
 	Access        []admin.AccessRow // for the tab TabSettings: the entity's own rules
-	AccessURL     string            // address where these are changed; empty if it can have none
+	AccessURL     string            // address where the entity's own rules are changed; empty if it can have none
 
 	// Deleted is set if the entity was deleted. The page then shows the record of its deletion
-	// instead of its messages. By says how it was deleted; empty if automatically.
+	// instead of its messages. DeletedBy says how it was deleted; it is empty if that was
+	// automatic.
 	Deleted   component.DeletedEntity
 	DeletedBy string
 }

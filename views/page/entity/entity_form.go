@@ -36,8 +36,8 @@ type Form struct {
 	IdlePreview IdlePreview
 
 	// FirstRule is the first rule of a new subscription, to be filled in; nil means a rule that
-	// selects everything. It has no name field, and To returns the form again when rows are
-	// added. Like are the names of the messages it was suggested from, if any.
+	// selects everything. It has no name field, and To returns the form again when rows are added.
+	// SuggestedFrom are the names of the messages that it was suggested from, if any.
 	FirstRule     *lab.RuleFields
 	SuggestedFrom []string
 	Rules         []lab.Rule // of an existing subscription

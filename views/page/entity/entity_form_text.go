@@ -94,7 +94,7 @@ func propertyWording(name string) propertyTexts {
 	return cmp.Or(allPropertyTexts[name], propertyTexts{group: advancedGroup})
 }
 
-// propertyLabel returns the label of a property; one without a text keeps its name.
+// propertyLabel returns the label of a property, or its name if it has no label.
 func propertyLabel(ctx context.Context, name string) string {
 	if w := propertyWording(name); w.label != "" {
 		return locale.T(ctx, w.label)

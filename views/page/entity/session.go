@@ -80,7 +80,7 @@ func (m Session) Drawer() templ.Component { return sessionDrawer(m) }
 func (m Session) Watches() []string { return []string{m.Path} }
 
 // Parts returns the live parts of the page: everything but the content of the state, which the
-// viewer may be reading or replacing. The page says when it has changed.
+// viewer may be reading or replacing. The page shows a notice when it has changed.
 func (m Session) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		page.Slot("held", sessionBadges(m)),

@@ -40,7 +40,7 @@ func operationsOf(kind page.EntityKind) []statusOperation {
 	}
 }
 
-// disables returns what a status disables at an entity of a kind.
+// disables returns the operations that a status disables for a kind of entity.
 func (s Status) disables(kind page.EntityKind) statusOperation {
 	var d statusOperation
 	switch s {

@@ -21,9 +21,9 @@ import (
 type FilterLab struct {
 	Shell   layout.Shell
 	Topics  []string       // to choose from
-	Topic   page.EntityRef // the selected one; an empty Name: none
+	Topic   page.EntityRef // the selected one; an empty Name means none
 	Message MessageFields
-	From    Sample  // the message that the fields were filled from; an empty Key: none
+	From    Sample  // the message that the fields were filled from; an empty Key means none
 	Outcome Outcome // zero means that nothing was tried
 	Refused component.Notice
 
@@ -44,10 +44,10 @@ const (
 // Outcome is the result for a message sent to a topic.
 type Outcome struct {
 	Tried         bool
-	Subscriptions []SubscriptionResult // those that take it first
+	Subscriptions []SubscriptionResult // subscriptions that take the message come first
 	More          int                  // subscriptions that are not shown
 	Matching      int                  // subscriptions that get a copy or a dead letter
-	Copies        int                  // in all of these
+	Copies        int                  // copies in all of the matching subscriptions
 }
 
 // A SubscriptionResult is the result of one subscription.

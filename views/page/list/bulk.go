@@ -21,8 +21,8 @@ type BulkAction struct {
 	confirms         bool                  // it may ask for confirmation, which the script shows over the page
 }
 
-// AllMatching is the selection of all messages of which a table shows some. Actions on it run as a
-// job, which counts them first.
+// AllMatching is the selection of all messages that match, of which a table shows only some.
+// Actions on it run as a job, which counts the messages first.
 type AllMatching struct {
 	Count   int    // how many; zero if unknown
 	Path    string // the path of an entity; empty means anywhere

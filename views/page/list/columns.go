@@ -12,7 +12,7 @@ import (
 	"mayfly/views/page"
 )
 
-// MessageColumns is what a table of messages shows, and the views it could have.
+// MessageColumns holds the columns of a table of messages, and the views to choose from.
 type MessageColumns struct {
 	Own     []MessageColumn    // selected columns, in order; empty means the list's standard ones
 	Name    string             // name of their view; empty if it is unnamed or standard
@@ -23,7 +23,8 @@ type MessageColumns struct {
 	Sort    Sort
 }
 
-// missing returns a notice of why the requested columns are not shown, and which are.
+// missing returns a notice that says why the requested columns are not shown, and which are shown
+// instead.
 func (c MessageColumns) missing(ctx context.Context) component.Notice {
 	n := component.Notice{Tone: component.Low, Title: c.Missing.S, Detail: locale.T(ctx, "views.missing.shown")}
 	if c.Missing.English {

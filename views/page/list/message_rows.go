@@ -36,7 +36,7 @@ type MessageRow struct {
 	HolderURL string             // address of that client; empty means none
 	Edit      string             // address of the form that edits and resends it; empty if not possible
 
-	Entity, EntityURL string // its entity, and the address of that list; empty in a list of one entity
+	Entity, EntityURL string // its entity, and the address of the entity's list; empty in a list of one entity
 	By                string // the client that deferred it; empty if unknown
 
 	Cells []Cell // in the order of the selected columns; empty if none are selected

@@ -484,7 +484,7 @@ func NotLiveNote(f Filter) templ.Component {
 	})
 }
 
-// MessageTableRow renders a message in such a table.
+// MessageTableRow renders a message in a table of messages.
 //
 //go:noinline
 func MessageTableRow(t page.Tab, own []MessageColumn, r *MessageRow) templ.Component {

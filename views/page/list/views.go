@@ -65,10 +65,10 @@ func (m Views) Parts() []view.Part { return m.Shell.Parts() }
 const (
 	FieldViewName     = "name"
 	FieldOriginalName = "was"     // its stored name
-	FieldChangedAt    = "seen"    // when it was last changed, as the form knows it
+	FieldChangedAt    = "seen"    // when it was last changed, as of when the form was made
 	FieldDefault      = "default" // the view is the default of its lists
 	FieldList         = "list"    // a list that the view is for
-	FieldShownColumn  = "show"    // a selected one of FieldColumn
+	FieldShownColumn  = "show"    // a column of FieldColumn that is selected
 	FieldAddedColumn  = "more"    // a column to add
 	FieldTypedColumn  = "other"   // a typed column
 	FieldAction       = "do"      // the action: one of those below; ViewUp and ViewDown are followed by a column
@@ -102,7 +102,7 @@ type ViewForm struct {
 	Refused component.Notice
 }
 
-// A Checkbox is a checkbox.
+// A Checkbox is a checkbox of the form, for a list or for a column.
 type Checkbox struct {
 	Value string
 	Label string // empty means that Value is a field

@@ -43,7 +43,7 @@ type Message struct {
 	HolderURL      string             // address of that client; empty means none
 	Due            component.Clock    // for a scheduled message
 	Fate           component.ExpiryOutcome
-	TTLExplanation component.TTLExplanation // the explanation of its time to live; no terms: not shown
+	TTLExplanation component.TTLExplanation // the explanation of its time to live; not shown without terms
 	Reason         page.Reason              // of a dead letter; Reason.N is unused
 
 	Timeline       []component.TimelineStep

@@ -21,7 +21,7 @@ const (
 // HexBytes is how many bytes of a body the hexadecimal view shows at once.
 const HexBytes = 4 << 10
 
-// HexFrom is the query parameter with the offset of the first of these.
+// HexFrom is the query parameter with the offset of the first byte that the hexadecimal view shows.
 const HexFrom = "at"
 
 // ChooseView returns the view of the body to show for the requested one, and the document as a

@@ -27,7 +27,7 @@ type Confirm struct {
 	// number of each state.
 	Count   int
 	Subject string   // of the only message; empty means several, or an entity
-	Sample  []string // names of some of several
+	Sample  []string // names of some of the messages, if there are several
 
 	States      []StateLine       // how many in each state, exactly
 	Contents    []string          // deleted with it: "3 subscriptions"

@@ -25,7 +25,7 @@ type Damaged struct {
 type DamagedRow struct {
 	Key    string
 	Number int64           // sequence number; zero if unreadable
-	Entity page.LinkTarget // an empty Name: unreadable
+	Entity page.LinkTarget // an empty Name means that it is unreadable
 	What   DamagedPart
 	Move   string // address of the question whether to move the message aside
 }
@@ -88,7 +88,7 @@ type ConfirmMoveAside struct {
 	Shell   layout.Shell
 	To      string // the address it posts to
 	Cancel  string
-	One     DamagedRow // the message; an empty Key: all of them
+	One     DamagedRow // the message; an empty Key means all of them
 	N       int        // number of messages; sent along and checked again
 	Type    string     // text to type as confirmation; empty means none
 	Typed   string

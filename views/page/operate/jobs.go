@@ -157,7 +157,7 @@ func (m Job) Parts() []view.Part {
 	)
 }
 
-// JobFields returns these fields, without the typed confirmation.
+// JobFields returns the fields of the form for a new job, without the typed confirmation.
 func JobFields() []string {
 	return []string{page.FieldJobKind, page.FieldJobPath, page.FieldQuery, page.FieldTo, page.FieldBy, page.FieldUntil}
 }

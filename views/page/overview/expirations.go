@@ -23,7 +23,7 @@ type Expirations struct {
 	Fate   string // fate that the board is filtered by: "dead", "lost"; empty means both
 	Within string // key of the only bucket shown; empty means all
 
-	Board []component.ExpiringMessage // next first, with Actions
+	Board []component.ExpiringMessage // soonest first, with Actions
 	All   int                         // expiring messages that match the filter
 	More  string                      // address of a longer board; empty if this is all, or the longest
 

@@ -21,7 +21,8 @@ type Overview struct {
 	// Welcome is set while the namespace has no entities: then the page starts with how to
 	// create some.
 	Welcome bool
-	// GettingStarted is set while there is little more: then the page still offers introductions.
+	// GettingStarted is set while the namespace has few entities and no client of the user is
+	// connected: then the page still offers introductions.
 	GettingStarted bool
 	Connect        Connect
 
@@ -46,7 +47,7 @@ type Overview struct {
 type Figure struct {
 	N    float64
 	Line []float64        // its history, oldest first
-	Note []component.Text // compares or explains it; empty if there is nothing to say
+	Note []component.Text // compares or explains it; empty means none
 }
 
 // Connect is how to connect to the broker.
@@ -54,7 +55,7 @@ type Connect struct {
 	REST           string // address of the REST API: "http://127.0.0.1:5300"
 	Curl           string // shell command that sends a message
 	Data           string // where messages are stored, as a sentence
-	Tier           string // whose limits and defaults apply, as a sentence
+	Tier           string // the tier whose limits and defaults apply, as a sentence
 	ConnectionInfo admin.ConnectionInfo
 	// NoClients is set while no client is connected: then the connection string is also at the
 	// top of the page.

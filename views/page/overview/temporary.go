@@ -39,8 +39,8 @@ type TemporaryEntity struct {
 	Reset time.Time
 	By    string
 
-	// Why says what keeps it from being deleted, or what its idle time was before it was
-	// pinned. Empty means nothing to say.
+	// Why explains what keeps it from being deleted, or what its idle time was before it was
+	// pinned. Empty means that there is no explanation.
 	Why []component.Text
 
 	Uses             []component.Use // oldest first

@@ -17,7 +17,7 @@ type Search struct {
 	Query string             // as typed; empty if there is none yet
 	Wrong string             // error of the query, in the server's own words; empty if it is valid
 	Chips []page.SearchChip  // its terms
-	More  []component.Choice // terms to add, each an address with it
+	More  []component.Choice // terms to add, each with the address of the query that includes it
 	Hits  []list.MessageRow  // of this batch
 
 	Columns list.MessageColumns

@@ -26,7 +26,7 @@ const (
 // empty.
 type Import struct {
 	Shell     layout.Shell
-	In        page.EntityRef            // the target; without a name: to be selected
+	In        page.EntityRef            // the target; an empty name means that it is to be selected
 	To        string                    // address for the upload
 	DryRunURL string                    // address of the dry run with other options
 	Start     string                    // address that starts the import
@@ -36,7 +36,7 @@ type Import struct {
 	Errors    map[string]component.Text // by the names of fields
 	Refused   component.Notice          // the error of the form as a whole
 	Most      string                    // largest file, as shown
-	DryRun    ImportDryRun              // dry run of the uploaded file; without Word: none was uploaded
+	DryRun    ImportDryRun              // dry run of the uploaded file; an empty Word means that none was uploaded
 }
 
 // ImportDryRun is the result of a dry run.
@@ -48,7 +48,7 @@ type ImportDryRun struct {
 	Lines, Import, Duplicates, Expired, AtOnce, Scheduled, Late, Unreadable, Refused int
 
 	Failures []ImportFailure // the first lines that would not be imported
-	Full     ImportFailure   // where the target would be full; without a line: nowhere
+	Full     ImportFailure   // where the target would be full; a zero Line means nowhere
 }
 
 // ImportFailure is a line that would not be imported.

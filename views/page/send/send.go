@@ -65,7 +65,7 @@ type PreviewMessage struct {
 	Facts []PreviewProperty
 	Due   time.Time // zero means at once
 	Body  string    // its beginning, if it is text
-	More  int       // bytes that are left out; not above zero: none
+	More  int       // bytes that are left out; zero or less means none
 }
 
 // A PreviewProperty is a property of a message in the preview.
@@ -105,7 +105,7 @@ const (
 	SendKeepBody       = "keep-body"     // when editing, "on": the body stays unchanged
 	SendAddProperty    = "add-property"  // a submit button: returns the form with more rows
 	SendPropertyRows   = "property-rows" // number of rows of the form
-	SendPropertyPrefix = "property-"     // followed by the row's number and one of these:
+	SendPropertyPrefix = "property-"     // followed by the row's number and one of the following suffixes
 	SendPropertyName   = "-name"
 	SendPropertyKind   = "-type"
 	SendPropertyValue  = "-value"

@@ -96,9 +96,10 @@ func (d *Handler) throttled(h echo.HandlerFunc) echo.HandlerFunc {
 // redirectedParam is the query parameter of a browser that was redirected from another name of the server.
 const redirectedParam = "led"
 
-// canonicalURL returns where a browser must begin that uses another name of the server than the
-// provider's redirect does: the cookie would be missing there. It returns "" if the names
-// match, or if the browser was already redirected and a proxy changes the host.
+// canonicalURL returns the address at which a browser must begin if it uses another name of the
+// server than the provider's redirect does: otherwise the cookie would be missing after the
+// redirect. It returns "" if the names match, or if the browser was already redirected and a proxy
+// changes the host.
 func (d *Handler) canonicalURL(r *http.Request) string {
 	u, err := url.Parse(d.PublicURL)
 	if err != nil || u.Host == "" || strings.EqualFold(u.Host, r.Host) || r.URL.Query().Has(redirectedParam) {

@@ -34,8 +34,8 @@ func newPendingLogin(redirect, back string) pendingLogin {
 	return pendingLogin{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Redirect: redirect, ReturnTo: back, Expires: time.Now().Add(loginTimeout)}
 }
 
-// newKey returns a random key. Sign-ins under way when the process ends must be begun again,
-// unless the key is [Provider.ShareKey]d.
+// newKey returns a random key. Sign-ins under way when the process ends must be begun again, unless
+// servers share the key: see [Provider.ShareKey].
 func newKey() *[32]byte {
 	key := new([32]byte)
 	_, _ = rand.Read(key[:]) // never fails, by its contract

@@ -39,7 +39,7 @@ func (d *Denial) Unwrap() error { return ErrDenied }
 
 const (
 	requestTimeout = 10 * time.Second // for one answer of the provider
-	maxResponse    = 1 << 20          // bytes of one
+	maxResponse    = 1 << 20          // bytes of an answer
 	retryInterval  = time.Second      // between a failed request for the document and the next
 	clockSkew      = time.Minute      // by how much the provider's clock may differ
 	maxCode        = 4 << 10          // bytes of a code in an address
@@ -205,7 +205,7 @@ type User struct {
 	Subject  string // the issuer and its identifier of the user, which is never given to another user
 	Role     auth.Role
 	ReturnTo string // as passed to Begin
-	Hint     string // the ID token, by which the provider knows whom to sign out
+	Hint     string // the ID token, by which the provider identifies the user to sign out
 }
 
 // Finish returns the user who has come back from the provider, once for each Begin. The error

@@ -10,14 +10,14 @@ import (
 	"mayfly/web/auth"
 )
 
-// A user who signs out here is redirected to the provider's sign-out, from whichever of
-// several servers: that requires only the provider's document, which is requested if it is not
-// known yet. The hint, an ID token, saves the user a confirmation at the provider, and some
-// providers require it. It is in a cookie that the browser sends only to Handler.SignOutPath,
-// and not with the session in a note store that servers share. All servers read the whole note store every
-// second, where ten thousand tokens of some kilobytes are too much, and people who can read the
-// database and its backups need not see the names, addresses and groups that a provider reveals.
-// If the cookie is gone, or the token is too large for one, the provider asks the user.
+// A user who signs out here, at any of several servers, is redirected to the provider's sign-out.
+// That requires only the provider's document, which is requested if it is not known yet. The hint,
+// an ID token, saves the user a confirmation at the provider, and some providers require it. It is
+// in a cookie that the browser sends only to Handler.SignOutPath, and not with the session in a
+// note store that servers share. All servers read the whole note store every second, where ten
+// thousand tokens of some kilobytes are too much, and people who can read the database and its
+// backups need not see the names, addresses and groups that a provider reveals. If the cookie is
+// gone, or the token is too large for one, the provider asks the user.
 
 const (
 	hintCookie     = "mayfly_openid_hint" // at any port: it names its user itself
@@ -28,7 +28,7 @@ const (
 // keepHint stores a hint in the browser for as long as the new session may last.
 func (d *Handler) keepHint(w http.ResponseWriter, r *http.Request, hint string) {
 	if len(hint) > maxHint {
-		d.setHint(w, r, "", -1) // nor the hint of the previous user
+		d.setHint(w, r, "", -1) // removes the hint of the previous user, too
 		return
 	}
 	d.setHint(w, r, hint, int(d.SessionLifetime/time.Second))

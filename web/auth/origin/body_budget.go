@@ -18,7 +18,7 @@ const (
 
 	budgetTotal      = 64 << 20        // bytes of all such requests together
 	budgetPerRequest = budgetTotal / 2 // bytes that are counted of one request at most
-	budgetFairShare  = budgetTotal / 4 // bytes of one address while others use much of the room
+	budgetFairShare  = budgetTotal / 4 // bytes of one address while others use much of the budget
 	budgetSmall      = 1 << 20         // bytes of one address that do not wait behind larger claims
 	budgetUncounted  = 64 << 10        // smaller bodies are not counted
 	budgetTimeout    = 5 * time.Second
@@ -26,10 +26,9 @@ const (
 
 // A BodyBudget bounds the memory of request bodies and their decoded values, over all handlers
 // that share it. It is safe for concurrent use.
-//
-// One address cannot take all of it. Several requests of an address get more than a quarter
-// of the room only if half of the room stays free for others. A single request of an
-// address may exceed the quarter, since the largest allowed bodies need that much.
+// One address cannot take all of it. Several requests of an address get more than a quarter of the
+// budget only if half of it stays free for others. A single request of an address may exceed the
+// quarter, since the largest allowed bodies need that much.
 type BodyBudget struct {
 	mu        sync.Mutex
 	taken     int64            // guarded by mu
@@ -37,14 +36,14 @@ type BodyBudget struct {
 	waiting   []*claim         // the oldest first; guarded by mu
 }
 
-// NewBodyBudget returns an empty room.
+// NewBodyBudget returns a budget of which nothing is taken.
 func NewBodyBudget() *BodyBudget { return &BodyBudget{byAddress: map[string]int64{}} }
 
-// A claim is a request for more room for one share.
+// A claim is a request for more bytes for one share.
 type claim struct {
 	share   *Share
 	bytes   int64
-	granted chan struct{} // closed when the share has the room
+	granted chan struct{} // closed when the share has the bytes
 }
 
 // An obstacle is why a claim is not granted.
@@ -52,11 +51,11 @@ type obstacle uint8
 
 const (
 	noObstacle obstacle = iota
-	full                // the room has too few bytes left
-	overshare           // the address has its fair part
+	full                // the budget has too few bytes left
+	overshare           // the address has its fair share
 )
 
-// obstacleFor returns the obstacle to bytes more for s. The caller holds mu.
+// obstacleFor returns why s cannot have bytes more. The caller holds mu.
 func (r *BodyBudget) obstacleFor(s *Share, bytes int64) obstacle {
 	all, own := r.taken+bytes, r.byAddress[s.address]
 	switch {
@@ -75,9 +74,8 @@ func (r *BodyBudget) isSmall(s *Share, bytes int64) bool {
 	return s.address != "" && r.byAddress[s.address]+bytes <= budgetSmall
 }
 
-// grant gives room to claims that wait, the oldest first. A claim that waits because the
-// room is full holds up younger ones that are not small, so that it is not starved. The
-// caller holds mu.
+// grant grants claims that wait, the oldest first. A claim that waits because the budget is full
+// holds up younger ones that are not small, so that it is not starved. The caller holds mu.
 func (r *BodyBudget) grant() {
 	held := false
 	r.waiting = slices.DeleteFunc(r.waiting, func(c *claim) bool {
@@ -97,8 +95,7 @@ func (r *BodyBudget) grant() {
 	})
 }
 
-// add gives s bytes of the room, or takes them back if bytes is negative. The caller holds
-// mu.
+// add gives s bytes of the budget, or takes them back if bytes is negative. The caller holds mu.
 func (r *BodyBudget) add(s *Share, bytes int64) {
 	s.taken += bytes
 	r.taken += bytes
@@ -110,7 +107,7 @@ func (r *BodyBudget) add(s *Share, bytes int64) {
 	}
 }
 
-// try gives s bytes if no claim must come first and there is room for them.
+// try gives s bytes if no claim must come first and the budget has them.
 func (r *BodyBudget) try(s *Share, bytes int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +127,7 @@ func (r *BodyBudget) free(s *Share, bytes int64) {
 	r.grant()
 }
 
-// wait waits a few seconds for bytes of room for s. The error is engine.ErrBusy, or the
+// wait waits a few seconds until the budget has bytes for s. The error is engine.ErrBusy, or the
 // cause for which ctx ended.
 func (r *BodyBudget) wait(ctx context.Context, s *Share, bytes int64) error {
 	if r.try(s, bytes) {
@@ -139,7 +136,7 @@ func (r *BodyBudget) wait(ctx context.Context, s *Share, bytes int64) error {
 	c := &claim{s, bytes, make(chan struct{})}
 	r.mu.Lock()
 	r.waiting = append(r.waiting, c)
-	r.grant() // room may have become free since try
+	r.grant() // bytes may have become free since try
 	r.mu.Unlock()
 	patience := time.NewTimer(budgetTimeout)
 	defer patience.Stop()
@@ -173,7 +170,7 @@ type Share struct {
 	budget  *BodyBudget
 	address string
 	bytes   int64 // requested so far
-	taken   int64 // of the room; less than bytes if the request is small or very large. Guarded by the room's mu
+	taken   int64 // of the budget; less than bytes if the request is small or very large. Guarded by the budget's mu
 }
 
 // NewShare returns an empty share for a request of a client at address, as proxy.Network
@@ -181,14 +178,14 @@ type Share struct {
 // free it.
 func (r *BodyBudget) NewShare(address string) *Share { return &Share{budget: r, address: address} }
 
-// Release gives everything that the share has taken back to the room.
+// Release gives everything that the share has taken back to the budget.
 func (s *Share) Release() {
 	if s != nil {
 		s.Shrink(s.bytes)
 	}
 }
 
-// Grow adds bytes to the share, and waits a few seconds for room for them. The error is
+// Grow adds bytes to the share, and waits a few seconds until the budget has them. The error is
 // engine.ErrBusy, or the cause for which ctx ended.
 func (s *Share) Grow(ctx context.Context, bytes int64) error {
 	if s == nil || s.budget == nil {
@@ -203,7 +200,7 @@ func (s *Share) Grow(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// TryGrow adds bytes to the share if there is room for them now, and reports whether it did.
+// TryGrow adds bytes to the share if the budget has them now, and reports whether it did.
 func (s *Share) TryGrow(bytes int64) bool {
 	if s == nil || s.budget == nil {
 		return true
@@ -227,7 +224,7 @@ func (s *Share) Shrink(bytes int64) {
 	s.bytes = rest
 }
 
-// budgetFor returns how much room a share of so many bytes takes.
+// budgetFor returns how much of the budget a share of so many bytes takes.
 func budgetFor(bytes int64) int64 {
 	if bytes <= budgetUncounted {
 		return 0
@@ -235,10 +232,9 @@ func budgetFor(bytes int64) int64 {
 	return min(bytes, budgetPerRequest)
 }
 
-// ReadAll reads in up to one byte more than most, which tells the caller that in is too
-// large. It takes room for the bytes that have arrived, not for the announced length, so a
-// client that announces much and sends little does not keep others out. On an error it
-// gives that room back.
+// ReadAll reads in up to one byte more than most, which tells the caller that in is too large. It
+// takes budget for the bytes that have arrived, not for the announced length, so a client that
+// announces much and sends little does not keep others out. On an error it gives that budget back.
 func (s *Share) ReadAll(ctx context.Context, in io.Reader, most int64) ([]byte, error) {
 	const first = 4 << 10
 	raw := make([]byte, 0, min(first, most+1))
@@ -266,7 +262,7 @@ func (s *Share) ReadAll(ctx context.Context, in io.Reader, most int64) ([]byte, 
 	}
 }
 
-// CountReads returns in with reads that take factor times their bytes of room.
+// CountReads returns in with reads that take factor times their bytes of the budget.
 func (s *Share) CountReads(ctx context.Context, in io.ReadCloser, factor int64) io.ReadCloser {
 	return &countedReader{in, ctx, s, factor}
 }

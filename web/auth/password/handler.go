@@ -297,7 +297,7 @@ func (d *Handler) failed(r *http.Request, name string) {
 }
 
 // Failed logs a failed sign-in and records it in activity: the user's name if it is known, the
-// way, and the reason. If there are many failures, only some are logged.
+// method, and the reason. If there are many failures, only some are logged.
 func (d *Handler) Failed(r *http.Request, name, with string, err error) {
 	if !d.ShouldLog() {
 		return
@@ -424,7 +424,7 @@ func ReturnPath(base, to string) string {
 	at, ok := strings.CutPrefix(u.Path, base)
 	switch {
 	case !ok, !strings.HasPrefix(at, "/") && at != "",
-		base != "" && !strings.HasPrefix(path.Clean(u.Path)+"/", base+"/"), // there may be others beside the dashboard
+		base != "" && !strings.HasPrefix(path.Clean(u.Path)+"/", base+"/"), // the host may have others beside the dashboard
 		at == SignInPath, at == SignOutPath, strings.HasPrefix(at, "/api/"), strings.HasPrefix(at, "//"):
 		return base + "/"
 	}

@@ -125,7 +125,7 @@ type knownAddresses struct {
 
 // A userAddress is an address that a user has signed in from with one password.
 type userAddress struct {
-	name    string // as key returns it
+	name    string // as nameKey returns it
 	network string
 	stamp   [sha256.Size]byte
 }

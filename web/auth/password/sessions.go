@@ -21,8 +21,8 @@ const (
 	Lifetime    = 7 * 24 * time.Hour // in all
 )
 
-// The most sessions, of a server and of one user: beyond that the one that was used the
-// longest time ago ends.
+// The most sessions, of a server and of one user. Beyond that, the session ends that has not been
+// used for the longest time.
 const (
 	maxSessions = 10_000
 	maxPerUser  = 50
@@ -31,8 +31,8 @@ const (
 // SessionCookie is the name of the session cookie, without the port.
 const SessionCookie = "mayfly_session"
 
-// cookie returns that name for answers to r. Sessions that servers share are valid at all
-// ports of a host, because the servers may be on the same one.
+// cookie returns the session cookie's name in answers to r. Sessions that servers share are valid
+// at all ports of a host, because the servers may be on the same one.
 func (s *Sessions) cookie(r *http.Request) string {
 	if s.notes != nil {
 		return SessionCookie
@@ -80,7 +80,7 @@ type Sessions struct {
 	all map[[sha256.Size]byte]*session // by the hash of the cookie; guarded by mu
 }
 
-// NewSessions returns a Sessions without any.
+// NewSessions returns a Sessions without any session.
 func NewSessions() *Sessions { return &Sessions{all: map[[sha256.Size]byte]*session{}} }
 
 // Begin starts a session, and sets its cookie in the browser. The browser's former session
@@ -143,7 +143,7 @@ func (s *Sessions) forget(key [sha256.Size]byte) {
 	delete(s.all, key)
 }
 
-// Identify returns the user of r's session cookie. It implements identity.Source.
+// Identify returns the user of r's session cookie. It implements auth.Source.
 func (s *Sessions) Identify(r *http.Request) (auth.Caller, error) {
 	c, err := r.Cookie(s.cookie(r))
 	if err != nil || len(c.Value) != tokenSize {
@@ -217,7 +217,7 @@ func (s *Sessions) Recheck(ctx context.Context, stamp func(name string) ([sha256
 // sweepInterval is how often Watch checks.
 const sweepInterval = time.Minute
 
-// Watch ends expired sessions, and so what they have open, until ctx ends.
+// Watch ends expired sessions, with their open requests, until ctx ends.
 func (s *Sessions) Watch(ctx context.Context) {
 	look := time.NewTicker(sweepInterval)
 	defer look.Stop()

@@ -25,15 +25,15 @@ type shared struct {
 	log          *slog.Logger
 	updating     chan struct{} // holds one: the call that updates the note store
 
-	// ended are sessions that must not come back from the note store. The value is zero until they
-	// are known to be taken down, then the time of that.
+	// ended are sessions that must not come back from the note store, with the time at which they
+	// were removed from it; zero until that is known.
 	ended map[[sha256.Size]byte]time.Time
 }
 
-// Share shares the sessions of all servers that have the note store; call it before use. A session
-// that begins at one server is valid at all, and one that ends at one ends at the others
-// within a second or two. A session of a password is valid here only if known has the same
-// stamp for its name. Follow keeps the sessions up to date.
+// Share makes the sessions common to all servers that use the note store; call it before use. A
+// session that begins at one server is valid at all, and one that ends at one ends at the others
+// within a second or two. A session that began with a password is valid here only if known returns
+// the same stamp for its name. Follow keeps the sessions up to date.
 func (s *Sessions) Share(notes namespaces.NoteStore, known func(name string) (stamp [sha256.Size]byte, ok bool), log *slog.Logger) {
 	log = cmp.Or(log, slog.Default())
 	s.shared = shared{notes: notes, currentStamp: known, log: log, updating: make(chan struct{}, 1), ended: map[[sha256.Size]byte]time.Time{}}
@@ -175,15 +175,15 @@ func (s *Sessions) Follow(ctx context.Context) {
 	}
 }
 
-// publish puts sessions that began here in the note store and takes down those that ended here. Follow
-// retries what fails.
+// publish adds sessions that began here to the note store, and removes those that ended here.
+// Follow retries what fails.
 func (s *Sessions) publish(ctx context.Context) {
 	if s.notes == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
-	select { // so that a session is not taken down before it is put up
+	select { // so that a session is not removed before it is added
 	case s.updating <- struct{}{}:
 		defer func() { <-s.updating }()
 	case <-ctx.Done():

@@ -12,7 +12,7 @@ import (
 //
 //   - browsers: a browser that has signed in as the name before has tries of its own,
 //     whatever other clients do at its address or to its name. If it has some, no other throttle applies.
-//   - places: an address, for all names. If the address has signed in as the name before,
+//   - addresses: an address, for all names. If the address has signed in as the name before,
 //     no further throttle applies.
 //   - pairs: an address, for one name. It has fewer tries than the name, so one address
 //     cannot use up those of a name.
@@ -97,8 +97,8 @@ func (y *attempt) charge(b *throttle, key string, now time.Time) (wait time.Dura
 	return wait
 }
 
-// succeeded refunds the throttles that the attempt was charged to, and remembers the address as
-// known. Call it when the password is correct.
+// succeeded refunds the throttles that the attempt was charged to, and remembers the address for
+// the user. Call it when the password is correct.
 func (y *attempt) succeeded(now time.Time) {
 	for _, c := range y.charged {
 		c.throttle.giveBack(c.key)

@@ -23,7 +23,7 @@ func Policies() []string { return []string{"accept", "enforce"} }
 
 func (p Policy) String() string { return Policies()[p] }
 
-// An Access holds what decides about access to one path.
+// An Access holds the rules that decide about access to one path.
 type Access struct {
 	Path   string // in the form of PathOf
 	Rules  Rules
@@ -31,8 +31,8 @@ type Access struct {
 	Now    time.Time
 }
 
-// LookUpAccess returns what decides about access to path, which is in the form of PathOf. The
-// entity's rules are those of the nearest entity at path or above it.
+// LookUpAccess returns the Access of path, which is in the form of PathOf. The entity's rules are
+// those of the nearest entity at path or above it.
 func LookUpAccess(ctx context.Context, b *broker.Broker, path string) (p Access, err error) {
 	err = b.Read(ctx, func(r broker.Reader) error {
 		p = Access{Path: path, Now: r.Now.Time(), Rules: Rules{Namespace: r.AccessRules()}}

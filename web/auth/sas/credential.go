@@ -45,22 +45,23 @@ type Rules struct {
 
 // A Credential is the credential of a client. The zero value is none.
 type Credential struct {
-	token       Token  // if there is no name
-	audience    string // path of token's audience; valid if ours is set
+	token       Token  // used if name is empty
+	audience    string // path of token's audience; valid if inNamespace is set
 	inNamespace bool   // token's audience is in this namespace
 	name        string // of a rule
-	key         string // of it
+	key         string // of that rule
 }
 
-// TokenCredential returns the claim of t in the namespace with these names.
+// TokenCredential returns the credential of a client that sent t, in the namespace with these
+// names.
 func TokenCredential(t Token, in Names) Credential {
 	c := Credential{token: t}
 	c.audience, c.inNamespace = t.Audience(in)
 	return c
 }
 
-// KeyCredential returns the claim of a client that sent a rule's name and key. It does not expire
-// and has all rights of the rule.
+// KeyCredential returns the credential of a client that sent a rule's name and key. It does not
+// expire and has all rights of the rule.
 func KeyCredential(rule, key string) Credential { return Credential{name: rule, key: key} }
 
 // Covers reports whether c is for a path, in the form of PathOf.
@@ -108,7 +109,7 @@ func (c Credential) foreignError() error {
 	return fmt.Errorf("%w It is for the host '%s', which does not name this namespace. If it is a name of the server, add --allow-host.", ErrAudience, host) //nolint:revive,staticcheck // as clients read it
 }
 
-// maxHost is how many bytes of the host foreign quotes.
+// maxHost is how many bytes of the host foreignError quotes.
 const maxHost = 128
 
 // ExpiredError returns the error for a token that expired at the time at.
@@ -118,8 +119,8 @@ func ExpiredError(at, now time.Time) error {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// rightsFrom returns the rights that the rule with c's name among rules gives c, and whether c
-// knows one of its keys. Names are compared without case, as everywhere.
+// rightsFrom returns the rights that the rule with c's name among rules gives c, and whether c is
+// by one of its keys. Names are compared without case, as everywhere.
 func (c Credential) rightsFrom(rules []engine.AccessRule) (rights engine.Rights, known bool) {
 	name := c.name
 	if name == "" {
@@ -143,7 +144,7 @@ func (c Credential) matchesKey(key string) bool {
 	return key != "" && subtle.ConstantTimeCompare([]byte(c.key), []byte(key)) == 1
 }
 
-// ParseHeader returns the claim of an HTTP Authorization header in the namespace with these
+// ParseHeader returns the credential in an HTTP Authorization header, in the namespace with these
 // names. The errors are ErrMissing and ErrMalformed.
 func ParseHeader(header string, in Names) (Credential, error) {
 	if strings.TrimSpace(header) == "" {

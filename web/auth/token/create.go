@@ -27,8 +27,8 @@ type Request struct {
 	Lifetime  time.Duration // how long it is valid; zero means no end for a token, and DefaultLinkLifetime for a link
 }
 
-// CreateToken makes a token on behalf of who, and returns its secret, which cannot be read
-// again. The error is an engine.ErrArgument, engine.ErrNotAllowed for a role above who's own,
+// CreateToken makes a token on behalf of caller, and returns its secret, which cannot be read
+// again. The error is an engine.ErrArgument, engine.ErrNotAllowed for a role above caller's own,
 // engine.ErrQuota if there are too many, or states that keys are stored elsewhere now.
 func (r *Registry) CreateToken(ctx context.Context, caller auth.Caller, actor string, w Request) (Key, string, error) {
 	if w.Page != "" {
@@ -37,7 +37,7 @@ func (r *Registry) CreateToken(ctx context.Context, caller auth.Caller, actor st
 	return r.create(ctx, caller, actor, Token, w)
 }
 
-// CreateLink makes a read-only link on behalf of who, and returns the path that opens it,
+// CreateLink makes a read-only link on behalf of caller, and returns the path that opens it,
 // without the base path. The path cannot be read again. Errors are as CreateToken's.
 func (r *Registry) CreateLink(ctx context.Context, caller auth.Caller, actor string, w Request) (Key, string, error) {
 	w.Role = auth.Viewer
@@ -158,7 +158,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
-// inherit limits k to the rights of who, and returns the place to store it.
+// inherit limits k to the rights of caller, and returns the store for it.
 func (r *Registry) inherit(k *Key, caller auth.Caller) (keyStore, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -198,8 +198,8 @@ func (k Key) auditEntry(token, link engine.EventKind) broker.AuditEntry {
 	return broker.AuditEntry{Kind: token, About: fmt.Sprintf("%s (%s%s)", k.Name, k.Role, in)}
 }
 
-// Revoke revokes a key and all keys that were made with it, and ends the requests that they
-// let in. The error is ErrNotFound, also for a key that is not visible to who.
+// Revoke revokes a key and all keys that were made with it, and ends the requests that they let in.
+// The error is ErrNotFound, also for a key that is not visible to caller.
 func (r *Registry) Revoke(ctx context.Context, caller auth.Caller, actor, id string) (Key, error) {
 	if r.reader != nil { // it may have been made at another server just now
 		if err := r.reader.Refresh(ctx); err != nil {

@@ -14,13 +14,13 @@
 // cannot learn of revocations, because that namespace is not served or the note store cannot be read,
 // it lets no key in, and clients are asked to retry.
 //
-// A key's role is never above its maker's, then or later: when a user loses a role or is
-// removed, the user's tokens lose it too (Options.CurrentRole), and so do those of a way to
-// sign in that was switched off. Changes at an OpenID provider are unknown here: tokens of
-// its users stay as they are. Keys that were made with a token do not outlive it. Names may
-// be reused: a user's keys are forgotten an hour after the user is gone, and a key for a
-// removed namespace is not valid for a new one of the same name. Tokens from when the
-// server was open to everybody are valid while it is open.
+// A key's role is never above its maker's, then or later: when a user loses a role or is removed,
+// or the method by which the user signs in is switched off, the user's tokens lose the role too
+// (Options.CurrentRole). Changes at an OpenID provider are unknown here: tokens of its users stay
+// as they are. Keys that were made with a token do not outlive it. Names may be reused: a user's
+// keys are forgotten an hour after the user is gone, and a key for a removed namespace is not valid
+// for a new one of the same name. Tokens from when the server was open to everybody are valid while
+// it is open.
 //
 // A link is an address that many people open, and addresses are kept in histories and logs.
 // So it is exchanged for a cookie at once. The link cannot be derived from the cookie, which

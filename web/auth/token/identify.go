@@ -139,7 +139,7 @@ func cookieValue(h hash) string {
 }
 
 // OpenLink exchanges a link for a cookie, and returns its key, which has the page it leads to. The
-// error is an *identity.Refused, or states that links are stored elsewhere now.
+// error is an *auth.CredentialError, or states that links are stored elsewhere now.
 func (r *Registry) OpenLink(w http.ResponseWriter, req *http.Request, secret string) (Key, error) {
 	caller, err := r.admitOrReread(req.Context(), Link, secret, nil)
 	if err != nil {

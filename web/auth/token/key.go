@@ -45,7 +45,7 @@ type Key struct {
 
 	MadeBy       string // the name of the user who made it; empty if the server was open
 	Method       auth.Method
-	MakerSubject string    // the maker's identity at the OpenID provider; empty if By identifies the maker
+	MakerSubject string    // the maker's identity at the OpenID provider; empty if MadeBy identifies the maker
 	Parent       string    // the ID of the token that it was made with, if any
 	Made         time.Time // in UTC, as all times here
 	Expires      time.Time // when it expires; zero if never
@@ -61,7 +61,7 @@ func (k Key) presentation() string {
 	return at.Query().Get(presentation.FollowParam)
 }
 
-// madeBy reports whether who has made the key, or a token that it was made with.
+// madeBy reports whether caller has made the key, or a token that it was made with.
 func (k Key) madeBy(caller auth.Caller) bool {
 	return k.Method == caller.Method && cmp.Or(k.MakerSubject, k.MadeBy) == cmp.Or(caller.Subject, caller.Name)
 }
@@ -89,7 +89,7 @@ const (
 	DefaultLinkLifetime = 8 * time.Hour             // a link without a validity of its own
 )
 
-// The looks of secrets: people and secret scanners recognize them by the prefix.
+// The form of secrets. People and secret scanners recognize them by the prefix.
 const (
 	tokenPrefix = "mft_"
 	linkPrefix  = "mfl_"
@@ -183,7 +183,7 @@ func decode(s engine.Setting) (k Key, h hash, err error) {
 	return k, h, nil
 }
 
-// parseMethod returns the way of that name, of those in which a key's maker can authenticate.
+// parseMethod returns the method of that name, if a key's maker can authenticate with it.
 func parseMethod(name string) (auth.Method, bool) {
 	for _, w := range []auth.Method{auth.Open, auth.Password, auth.OIDC} {
 		if w.String() == name {

@@ -31,12 +31,11 @@ type Options struct {
 	// Base is the path that the dashboard is served under. Empty means the root.
 	Base string
 	// CurrentRole returns the role that a user who signed in by way has now, None if the user is
-	// gone, and whether it is known at all. It must not block. Zero means never known.
+	// gone, and whether that can be determined. It must not block. Zero means that it never can.
 	CurrentRole func(name string, way auth.Method) (role auth.Role, known bool)
-	// UserGone reports whether no user of that name exists any more, of those who sign in by way.
-	// A gone user's keys are forgotten after a while, so that they do not pass to a later user
-	// of the same name. Neither UserGone nor NamespaceCreated may block. Zero means that users are never
-	// gone.
+	// UserGone reports whether no user of that name who signs in by way exists any more. A gone
+	// user's keys are forgotten after a while, so that they do not pass to a later user of the same
+	// name. Neither UserGone nor NamespaceCreated may block. Zero means that users are never gone.
 	UserGone func(name string, way auth.Method) bool
 	// NamespaceCreated returns when a namespace was created: older keys were for a former one of that
 	// name. If NamespaceCreated is nil or returns the zero time, that is unknown.
@@ -50,8 +49,8 @@ type Options struct {
 	Logger      *slog.Logger // zero means slog.Default
 }
 
-// A Registry is the keys of a server. Make it with New; it is empty until Serve or, with a note store,
-// Follow. It is safe for concurrent use.
+// A Registry holds the keys of a server. Make it with New; it is empty until Serve or, with a note
+// store, Follow. It is safe for concurrent use.
 type Registry struct {
 	o      Options
 	reader *namespaces.NoteReader // of the note store; nil if there is none
@@ -328,8 +327,8 @@ func (r *Registry) stale(s engine.Setting) (drop bool, set string) {
 	return false, e.setting(e.hash).Value
 }
 
-// List returns the keys visible to who, the latest first: all for an admin, else their own.
-// It returns an error if they are stored elsewhere now.
+// List returns the keys visible to caller, the latest first: all for an admin, else their own. It
+// returns an error if they are stored elsewhere now.
 func (r *Registry) List(caller auth.Caller) ([]Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -346,7 +345,7 @@ func (r *Registry) List(caller auth.Caller) ([]Key, error) {
 	return all, nil
 }
 
-// Find returns one key. The error is ErrNotFound, also for a key that is not visible to who.
+// Find returns one key. The error is ErrNotFound, also for a key that is not visible to caller.
 func (r *Registry) Find(caller auth.Caller, id string) (Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -360,9 +359,9 @@ func (r *Registry) Find(caller auth.Caller, id string) (Key, error) {
 	return e.view(), nil
 }
 
-// PresentationLink returns the link that the audience of a presentation was given, by the presentation's
-// id. It is the first one made for it, because others who know the id may make more. ok is
-// false if there is none that is valid and visible to who.
+// PresentationLink returns the link that the audience of a presentation was given, by the
+// presentation's id. It is the first one made for it, because others who know the id may make more.
+// ok is false if there is none that is valid and visible to caller.
 func (r *Registry) PresentationLink(caller auth.Caller, presentation string) (first Key, ok bool) {
 	now := time.Now()
 	r.mu.RLock()
@@ -395,7 +394,8 @@ func (r *Registry) Descendants(id string) (all []Key) {
 // latest compares keys for lists, the latest first.
 func latest(a, b Key) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID)) }
 
-// mayManage reports whether who may see and revoke a key. The caller holds mu, to read.
+// mayManage reports whether caller may see and revoke a key. The caller of the function holds mu,
+// to read.
 func (r *Registry) mayManage(k Key, caller auth.Caller) bool {
 	switch {
 	case caller.Role.Includes(auth.Admin):

@@ -44,7 +44,7 @@ type User struct {
 	hash hash
 }
 
-// A File is the users in it, as of the last successful read. It is safe for concurrent use.
+// A File holds the users of a file, as of the last successful read. It is safe for concurrent use.
 type File struct {
 	path    string
 	log     *slog.Logger
@@ -126,7 +126,7 @@ func (f *File) Reload() bool {
 	return changed
 }
 
-// read takes the file's users, if all of it is valid.
+// read replaces the users with those in the file, if all of it is valid.
 func (f *File) read() (changed bool, err error) {
 	file, err := os.Open(f.path)
 	if err != nil {
