@@ -18,8 +18,8 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// mayfly builds the measured program once, and only for a test that measures: while the Go tool
-// builds the tests of other packages, the same packages would be compiled twice.
+// mayfly builds the measured program once, for the first test that measures. Building it at the
+// start would compile the same packages twice while the Go tool builds the tests of other packages.
 var mayfly = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "livebench-test")
 	if err != nil {
@@ -29,7 +29,7 @@ var mayfly = sync.OnceValues(func() (string, error) {
 	return build(context.Background(), dir)
 })
 
-// builtIn is the folder of that program; empty before it is built.
+// builtIn is the folder of the program that mayfly built, or empty before that.
 var builtIn string
 
 func TestMain(m *testing.M) {
@@ -58,8 +58,8 @@ func program(t *testing.T) string {
 	return at
 }
 
-// measured runs a command and returns its report; whether figures exceed their limits depends on
-// the machine.
+// measured runs a command and returns its report. Figures may exceed their limits, because that
+// depends on the machine.
 func measured(t *testing.T, args ...string) *report {
 	t.Helper()
 	at := program(t)
@@ -83,7 +83,7 @@ func measured(t *testing.T, args ...string) *report {
 	return r
 }
 
-// got returns a figure by its description.
+// got returns the value of a figure by its description.
 func (r *report) got(t *testing.T, what string) float64 {
 	t.Helper()
 	i := slices.IndexFunc(r.Figures, func(f figure) bool { return f.Name == what })
@@ -120,7 +120,7 @@ func TestTabs(t *testing.T) {
 	}
 }
 
-// A Chromium that does not start the second time is an error like any other.
+// If Chromium does not start the second time, the command returns an error.
 func TestChromiumStartsOnce(t *testing.T) {
 	needsChromium(t)
 	at := program(t)
@@ -132,7 +132,7 @@ func TestChromiumStartsOnce(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	args := []string{"tabs", "-mayfly", at, "-dir", t.TempDir(), "-tabs", "1", "-rate", "100", "-expiries", "20", "-backlog", "20", "-pairs", "1", "-warm", "100ms", "-settle", "100ms", "-each", "200ms"}
 	if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "start "+filepath.Join(dir, "chromium")) {
-		t.Errorf("it is told as %v", err)
+		t.Errorf("got error %v, want that Chromium did not start", err)
 	}
 }
 

@@ -117,17 +117,17 @@ func TestJudge(t *testing.T) {
 		r := hour(func(at time.Duration) size { z := steady(at); leak(&z, at.Hours()); return z })
 		for _, f := range r.Figures {
 			if f.Passed == (f.Name == name) {
-				t.Errorf("%s leaks, and of %s is said fine: %v (%v)", name, f.Name, f.Passed, f.Value)
+				t.Errorf("%s leaks, but figure %s passed is %v (value %v)", name, f.Name, f.Passed, f.Value)
 			}
 		}
 	}
-	// A heap that is collected less and less often does not keep more.
+	// A heap that is collected less and less often is not a leak.
 	if r := hour(func(at time.Duration) size {
 		z := steady(at)
 		z.Heap = 40 + (z.Heap-40)*(1+4*at.Hours())
 		return z
 	}); !r.passed() {
-		t.Errorf("what is collected grows: %+v", r.Figures)
+		t.Errorf("a heap that is collected less often is reported as growing: %+v", r.Figures)
 	}
 	// Growth in the first quarter does not count.
 	if r := hour(func(at time.Duration) size {
@@ -135,13 +135,13 @@ func TestJudge(t *testing.T) {
 		z.Resident += 200 * min(1, at.Hours()*4)
 		return z
 	}); !r.passed() {
-		t.Errorf("what filled up at the beginning grows: %+v", r.Figures)
+		t.Errorf("growth in the first quarter is reported: %+v", r.Figures)
 	}
 	if r := hour(steady); len(r.Figures) != 8 {
 		t.Errorf("%d figures", len(r.Figures))
 	}
 	r := &report{}
 	if checkGrowth(r, nil, time.Hour); r.passed() {
-		t.Error("a soak without a look at the server is fine")
+		t.Error("a soak without measurements passed")
 	}
 }

@@ -33,7 +33,7 @@ type declaration struct {
 	open    bool // it may have other members, of an embedded type for instance
 }
 
-// A declaredNames has the package-level names of a package and its tests.
+// A declaredNames maps the package-level names of a package and its tests to their declarations.
 type declaredNames map[string]*declaration
 
 // commentViolations returns a line for each comment that refers to a name that does not exist,
@@ -145,7 +145,7 @@ func (n declaredNames) addSpec(s ast.Spec) {
 		case *ast.InterfaceType:
 			fields = t.Methods
 		case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr:
-			d.open = true // of the same members as another type
+			d.open = true // it has the members of another type
 		}
 		if fields == nil {
 			return

@@ -86,8 +86,8 @@ func unusedPermissions(tree fs.FS) (found []string, err error) {
 	return found, err
 }
 
-// crowded returns a line for each folder with more Go and templ files than a reader can take
-// in: tests and generated files aside.
+// crowded returns a line for each folder with more Go and templ files, without tests and generated
+// files, than filesInFolder and roomFor allow.
 func crowded(tree fs.FS) (found []string, err error) {
 	files := map[string]int{}
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {

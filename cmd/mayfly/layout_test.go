@@ -102,7 +102,7 @@ var testsMay = []string{
 	"storage/mongo/mongotest/...", // a server for tests that open a store on one
 	"storage/inspect/...",         // whether a test's store is sound
 	"engine/brokertest",           // a broker that fails the test instead of returning errors
-	"web/webtest",                 // a client of any door
+	"web/webtest",                 // an HTTP client for tests
 	"engine/enginetest/...",       // scenarios and generators
 	"engine/longtest",             // whether the long suites run
 }
@@ -191,11 +191,11 @@ var top = []string{
 	"mayfly", "*.test", "*.out",
 }
 
-// filesInFolder is how many files one can take in at a glance: hand-written Go and templ files
-// without tests.
+// filesInFolder is the limit of hand-written Go and templ files in a folder, without tests: as many
+// as a reader can take in at a glance.
 const filesInFolder = 40
 
-// roomFor lists the folders that may have more, and how many.
+// roomFor has the limits of folders that may have more files than filesInFolder.
 var roomFor = map[string]int{
 	"engine": 55, // the state machine is one package, because its steps share the state
 }

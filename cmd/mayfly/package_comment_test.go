@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// TestWhereThingsAre reads the package comment of engine/doc.go. The glossary is in
-// alphabetical order, and the table says of each thing once where it is, in files and folders
-// that exist.
+// TestWhereThingsAre reads the package comment of engine/doc.go. The glossary is in alphabetical
+// order. The table lists each thing once, with files and folders that exist.
 func TestWhereThingsAre(t *testing.T) {
 	terms := docTable(t, "Glossary")
 	for i, row := range terms[1:] {

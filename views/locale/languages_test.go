@@ -25,7 +25,7 @@ func cldr() map[string][]string {
 
 var placeholder = regexp.MustCompile(`\{\{\.\w+\}\}|\{n\}`)
 
-// placeholders returns those of texts.
+// placeholders returns the placeholders in texts, sorted and each once.
 func placeholders(texts ...string) []string {
 	seen := map[string]bool{}
 	for _, text := range texts {

@@ -22,7 +22,7 @@ type cbsClient struct {
 	in  *goamqp.Receiver
 }
 
-// called makes h a name of the server.
+// called reports whether host is the server's name in these tests.
 func called(host string) bool { return host == "h" }
 
 func (w *world) counter(t *testing.T) *cbsClient {
@@ -72,7 +72,7 @@ func (c *cbsClient) put(kind, audience string, token any) (status int32, descrip
 
 const sastoken = "servicebus.windows.net:sastoken"
 
-// The replies of $cbs to tokens.
+// TestTokens checks the replies of $cbs to tokens.
 func TestTokens(t *testing.T) {
 	for _, policy := range []sas.Policy{sas.Accept, sas.Enforce} {
 		t.Run(policy.String(), func(t *testing.T) {

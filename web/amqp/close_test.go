@@ -17,8 +17,8 @@ import (
 	"mayfly/web/connections"
 )
 
-// blockedBodies is a store that accepts no large bodies, and while mute reads no small ones, until
-// the test lets it continue, even if the caller has gone.
+// blockedBodies is a store that blocks writes of large bodies, and with mute reads of small ones,
+// until the test lets it continue, even if the caller's context has ended.
 type blockedBodies struct {
 	stuck
 	mute bool

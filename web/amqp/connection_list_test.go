@@ -44,7 +44,8 @@ func (w *world) only(q connections.Query) connections.Connection {
 	return l.Connections[0]
 }
 
-// The description of a client that receives, holds locks, waits for a session and sends.
+// TestConnectionList checks the description of a client that receives, holds locks, waits for a
+// session and sends.
 func TestConnectionList(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -120,7 +121,8 @@ func TestConnectionList(t *testing.T) {
 	})
 }
 
-// The description of a receiver that waits for a session, and when it has one.
+// TestConnectionListWithSessions checks the description of a receiver that waits for a session, and
+// after it has accepted one.
 func TestConnectionListWithSessions(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("replies", engine.Config{RequiresSession: true})
@@ -213,7 +215,7 @@ func TestConnectionsInPieces(t *testing.T) {
 	})
 }
 
-// How each SDK describes itself in its open.
+// TestKits checks how the server recognizes each SDK by the properties of its open.
 func TestKits(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		for name, tc := range map[string]struct {

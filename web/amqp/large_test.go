@@ -60,7 +60,7 @@ func (h bubbleWorld) same(got, want []byte) {
 	}
 }
 
-// A message comes out as it went in, whatever its size and the sizes of its pieces.
+// A message is received as it was sent, whatever its size and the sizes of its pieces.
 func TestLarge(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.large()
@@ -190,8 +190,8 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// If a client goes while it sends a message, the message is not kept, whether the link,
-// the session or the connection ends. Messages that were complete before are sent.
+// If a link, a session or a connection ends in the middle of a message, the message is not kept.
+// Messages that were complete before are sent.
 func TestHalfWay(t *testing.T) {
 	for name, leave := range map[string]func(c *amqptest.Client){
 		"detach": func(c *amqptest.Client) {
@@ -276,7 +276,7 @@ func TestIncompleteBytes(t *testing.T) {
 	})
 }
 
-// stuck is a store that accepts no large bodies until the test lets it continue.
+// stuck is a store that blocks writes of large bodies until the test lets it continue.
 type stuck struct {
 	memory.Store
 	goOn chan struct{}
@@ -287,8 +287,8 @@ func (s *stuck) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	return s.Store.Stage(ctx, k, body)
 }
 
-// A store that does not accept a large message blocks neither the other links of the
-// connection for ever nor the memory.
+// While the store blocks on a large message, other links of the connection are served, and only a
+// bounded part of the message is kept in memory.
 func TestStuckStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stuck{goOn: make(chan struct{})}

@@ -35,8 +35,8 @@ func withLinkBytes(t *testing.T, bytesOf int64, test func(w *world, log *bytes.B
 	})
 }
 
-// Links over the budget are refused. A connection leaves as much free for others as it
-// has.
+// Links over the budget are refused. A connection takes no more of the budget than it leaves free
+// for others.
 func TestLinkBytes(t *testing.T) {
 	withLinkBytes(t, 100<<10, func(w *world, _ *bytes.Buffer) {
 		c := w.client()

@@ -25,7 +25,7 @@ func mine(handle uint32, address string, session value.Value) *wire.Attach {
 }
 
 // holdingClient returns a client whose link "mine" at handle 0 holds the session a of q, and has
-// its m1, not settled. There are also m2 and, in the session b, m3.
+// received its message m1 without settling it. The queue also has m2 and, in the session b, m3.
 func holdingClient(w *world) *amqptest.Client {
 	w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 	w.send("q", "a", "m1", "m2")
@@ -242,8 +242,7 @@ func TestNoTakeover(t *testing.T) {
 	})
 }
 
-// While nothing can be written, the new link is refused and the old one ends all the
-// same.
+// While the store refuses writes, the new link is refused, and the old one ends nevertheless.
 func TestTakeoverWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}

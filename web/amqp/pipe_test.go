@@ -35,8 +35,8 @@ func TestPipeKeepsOrder(t *testing.T) {
 	}
 }
 
-// A pipe that breaks off returns no further bytes and accepts none. The first end counts.
-// A waiting writer continues then, and also when the reader leaves.
+// A pipe that is broken off returns no further bytes and accepts none. Only the first end counts. A
+// waiting writer continues when the pipe ends, and when the reader closes it.
 func TestPipeEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end   func(*pipe)

@@ -28,9 +28,9 @@ func (s *asked) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return s.late.Body(ctx, k)
 }
 
-// A reply is counted before it is made: if many links of a connection ask for one at
-// once, sixteen megabytes and one more are made at a time. The others wait until the
-// client has read these, for as long as a request may take.
+// A reply is counted before it is made: if many links of a connection request one at once, the
+// server makes sixteen megabytes of replies, and one more, at a time. The other requests wait until
+// the client has read these, for as long as a request may take.
 func TestAnswersMadeAtOnce(t *testing.T) {
 	const links = 40
 	for name, tc := range map[string]struct {

@@ -32,7 +32,7 @@ func settles(first uint32, last wire.Opt[uint32], s wire.State) *wire.Dispositio
 	return &wire.Disposition{Role: wire.RoleReceiver, First: first, Last: last, State: s}
 }
 
-// dispositions returns those that came, in short: "0-2 accepted".
+// dispositions returns the dispositions that have arrived, in short: "0-2 accepted".
 func dispositions(c *amqptest.Client) (out []string) {
 	for _, p := range frames(c) {
 		d, ok := p.(*wire.Disposition)
@@ -62,8 +62,8 @@ func dispositions(c *amqptest.Client) (out []string) {
 	return out
 }
 
-// A client's outcome is answered with the same one, settled, a range by ranges. Failed
-// ones are answered one by one (SETL-1), and the link stays.
+// A disposition is answered with the same outcome, settled, and a range of deliveries with ranges.
+// Failed settlements are answered one by one (SETL-1), and the link stays.
 func TestSettlement(t *testing.T) {
 	some := wire.Some[uint32]
 	none := wire.Opt[uint32]{}
@@ -266,8 +266,8 @@ func TestSettledGoodbye(t *testing.T) {
 	}
 }
 
-// Deliveries that the client has not seen go back without counting, however the link
-// ends.
+// Deliveries that the client has not received become available again, and do not count as
+// delivered, however the link ends.
 func TestUnseen(t *testing.T) {
 	for name, bye := range map[string]func(c *amqptest.Client){
 		"detach": func(c *amqptest.Client) { c.WriteFrames(0, &wire.Detach{Closed: true}) },

@@ -17,8 +17,8 @@ import (
 	"mayfly/web/errorcodes"
 )
 
-// late is a store whose large bodies can be read only after goOn is closed. A read ends
-// early if the caller leaves.
+// late is a store whose large bodies can be read only after goOn is closed. A read returns early if
+// its context ends.
 type late struct {
 	memory.Store
 	goOn  chan struct{}
@@ -126,14 +126,14 @@ func TestWindowClosesWhileABodyIsRead(t *testing.T) {
 	})
 }
 
-// failing is a store that accepts no large bodies.
+// failing is a store that fails to store large bodies.
 type failing struct{ memory.Store }
 
 var errFull = errors.New("the disk is full")
 
 func (*failing) Stage(context.Context, engine.Key, io.Reader) error { return errFull }
 
-// The rest of a large message that cannot be kept is dropped as it arrives.
+// The rest of a large message that cannot be stored is dropped as it arrives.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubbleWithStore(t, nil, &failing{}, func(h bubbleWorld) {
@@ -189,8 +189,8 @@ func TestGoneWhileTheStoreIsSlow(t *testing.T) {
 	})
 }
 
-// Behind a message that the store does not accept, a megabyte waits on its link. Then the
-// client has to wait.
+// While the store blocks on a message, up to a megabyte of further messages waits on the link.
+// Beyond that, the client has to wait.
 func TestLineIsBounded(t *testing.T) {
 	withStuck(t, func(h bubbleWorld, c *amqptest.Client, goOn func()) {
 		c.SendInPieces(0, 0, 0, amqptest.DataMessage(pattern(300_000)), 60_000)

@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// TestDefinitions: an export is imported into another server, and changes nothing in its own
-// (EMU-8).
+// TestDefinitions: an export can be imported into another server, and changes nothing on its own
+// server (EMU-8).
 func TestDefinitions(t *testing.T) {
 	const file = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"in/out","Properties":{"LockDuration":"PT10S"}}],` +
 		`"Topics":[{"Name":"news","Subscriptions":[{"Name":"eu","Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`

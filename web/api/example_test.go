@@ -43,8 +43,8 @@ func furnished(w *world) *world {
 	return w
 }
 
-// varying returns the values of examples that differ in each run, for the operations that need
-// them: how to obtain them.
+// varying returns, by operation, functions that make a value which differs in each run: the value
+// in the example, and the one to send instead.
 func varying(w *world) map[string]func() (instead, is string) {
 	locked := func() (string, string) {
 		var got Messages

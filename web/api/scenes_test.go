@@ -83,7 +83,7 @@ func TestScenesAreAdded(t *testing.T) {
 }
 
 // TestPlays: a playback goes forward, back and to its beginning, once for each request; its clock
-// is turned, and its namespace is like any other.
+// can be changed, and its namespace is like any other.
 func TestPlays(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(200, "PUT", "/scenes/lunch", lunch, nil)

@@ -57,7 +57,8 @@ func near(t *testing.T, s cluster.Secret, o cluster.Options) *cluster.Relay {
 	return r
 }
 
-// startRelay serves a line on a port, and sends what Forward returns to came.
+// startRelay serves a port that forwards its requests through l, and sends the results of Forward
+// to came.
 func startRelay(t *testing.T, l *cluster.Forwarder, port cluster.Port) (url string, came <-chan error) {
 	t.Helper()
 	errs := make(chan error, 16)
@@ -185,7 +186,7 @@ func over(t *testing.T, r *cluster.Relay, at cluster.Endpoint) *cluster.Forwarde
 	return l
 }
 
-// A body and its answer go through as they come, however long they take.
+// The bodies of a request and of its answer are forwarded as they arrive, however long they take.
 func TestBodiesAreStreamed(t *testing.T) {
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -233,9 +234,8 @@ func TestBodiesAreStreamed(t *testing.T) {
 	_ = say.Close()
 }
 
-// When the line is closed, because the namespace has another owner, no client waits any
-// longer: unanswered requests get an error to try again, and answers that have begun are
-// cut off.
+// When the Forwarder is closed, because the namespace has another owner, no client waits any
+// longer: unanswered requests get an error to try again, and answers that have begun are cut off.
 func TestClosedRelayEndsRunningRequests(t *testing.T) {
 	begun := make(chan struct{}, 4)
 	let := make(chan struct{})

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestAccess: access rules of the namespace and of a queue, by a browser without scripts: keys
-// are only on the page that was requested for them, and in no event.
+// TestAccess: access rules of the namespace and of a queue are managed without scripts. Keys are
+// only on the page that was requested for them, and in no event.
 func TestAccess(t *testing.T) {
 	within(t, func(w *world) {
 		w.must(w.b.EnsureRootAccessRule(w.Context()))

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// nowhere is the network of webhooks in tests.
+// nowhere is a transport for webhooks that reaches no server.
 type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {

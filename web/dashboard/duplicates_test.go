@@ -25,8 +25,8 @@ func (w *world) keysOf(path engine.Path, subjects ...string) (pairs []string) {
 	return pairs
 }
 
-// deadPayments creates a queue with duplicate detection and dead letters in it: the ids of two
-// were sent again, and two have the same id, from one window and the next.
+// deadPayments creates a queue with duplicate detection and dead letters in it: two have ids that
+// were sent again later, and two have the same id, sent in consecutive detection windows.
 func deadPayments(w *world) {
 	w.b.CreateQueue("payments", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
 	dead := func(id, subject string) {

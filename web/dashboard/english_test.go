@@ -57,7 +57,8 @@ func unmarked(page *goquery.Document) (said []string) {
 // typed matches a time as it is typed, in every language.
 var typed = regexp.MustCompile(`(?:^|[\s(,;:])(\d+(?:ms|[smhd])|\d[ \x{a0}]m)(?:$|[\s),;:.])`)
 
-// typedTimes returns those on a page outside of instructions for typing.
+// typedTimes returns the times on a page that are written as they are typed, outside of
+// instructions for typing.
 func typedTimes(page *goquery.Document) (all []string) {
 	read := page.Find("body").Clone()
 	read.Find("script, template, code, pre, textarea, kbd, option, .tip, .err, .field .badge, [lang=en]").Remove()

@@ -272,7 +272,7 @@ func TestPurge(t *testing.T) {
 		if !strings.Contains(says, "Purged 3 messages from orders") {
 			t.Errorf("said %q", says)
 		}
-		// Two subqueues have one number to confirm.
+		// The number that confirms the purge of two subqueues is the sum of their messages.
 		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		says, _ = w.done("/n/default/q/orders/purge", "count", "1", "state", "dead-letter", "state", "deferred")
 		if !strings.Contains(says, "Purged one message from orders") {

@@ -150,7 +150,8 @@ func TestImportRefused(t *testing.T) {
 	})
 }
 
-// TestImportShelfHasBounds: stored files are bounded together, and give their room back.
+// TestImportShelfHasBounds: the total size of stored files is limited, and removed files free their
+// part.
 func TestImportShelfHasBounds(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

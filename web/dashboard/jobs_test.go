@@ -109,7 +109,7 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 	})
 }
 
-// TestJobsOverTime: jobs with further parameters: by how much, or until when.
+// TestJobsOverTime: jobs that change times take a duration, or a new time.
 func TestJobsOverTime(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

@@ -151,7 +151,8 @@ func TestPurgeByFilter(t *testing.T) {
 		w.send(to, form).wants(409, "You agreed to 3 messages, but now there are 4. Nothing was changed.")
 		unchanged("one more matches")
 
-		// Two subqueues have one number to confirm; the selection is in the address.
+		// The number that confirms the purge of two subqueues is the sum of their messages. The
+		// selection is in the address.
 		ask = w.see(to + "?state=active&state=dead-letter&filter=" + url.QueryEscape("price >= 20 OR DeadLetterReason = 'Poison'"))
 		if s := ask.button(); s != "Purge 5 matching messages" {
 			t.Errorf("the button says %q", s)

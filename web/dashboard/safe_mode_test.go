@@ -15,14 +15,14 @@ import (
 // A destructiveActions form irreversibly deletes something.
 type destructiveActions struct {
 	at     func(w *world) string
-	agrees []string // the fields that confirm it
-	lacks  []string // fields of these that are left out, one by one: then it is not done
-	grown  []string // confirms a smaller number than there is; nil if no number is confirmed
+	agrees []string // fields with values that confirm the deletion
+	lacks  []string // names of fields in agrees; without any one of them, nothing is deleted
+	grown  []string // fields with too small a number; nil if the form confirms no number
 	// instead is the status without confirmation; zero means 422.
 	instead int
 }
 
-// ruinousForms returns all such forms (dashboard §4).
+// ruinousForms returns all forms that irreversibly delete something (dashboard §4).
 func ruinousForms() map[string]destructiveActions {
 	at := func(path string) func(*world) string { return func(*world) string { return path } }
 	message := func(do string, class engine.Class) func(*world) string {
@@ -46,7 +46,7 @@ func ruinousForms() map[string]destructiveActions {
 	}
 }
 
-// ruin creates the targets of these forms.
+// ruin creates the queue and the messages that these forms delete.
 func ruin(w *world) {
 	w.b.CreateQueue("orders", engine.Config{})
 	w.fillMany("orders", 30)
@@ -55,7 +55,8 @@ func ruin(w *world) {
 	}
 }
 
-// fields returns the fields of a form; "keys" stands for the keys of so many messages.
+// fields returns the fields of a form. The value of "keys" is a number of messages, and is replaced
+// with their keys.
 func (w *world) fields(pairs []string) (out []string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i] != "keys" {
@@ -82,9 +83,9 @@ func (w *world) left() int64 {
 	return -1
 }
 
-// TestGuards: an irreversible deletion is not done without confirmation, nor for more than a
-// tenth more than was confirmed, nor in Safe mode, whether the server or the browser has it
-// on; else it is done.
+// TestGuards: an irreversible deletion is refused without confirmation, if there are over a tenth
+// more messages than were confirmed, and in Safe mode of the server or the browser. Otherwise it is
+// done.
 func TestGuards(t *testing.T) {
 	for name, form := range ruinousForms() {
 		refuses := func(what string, set func(w *world), status int, pairs []string) {
@@ -140,8 +141,8 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// TestSafeModeSpares: in Safe mode, time taken from messages, rules, keys and session states
-// are spared too; operations that can be undone are done.
+// TestSafeModeSpares: in Safe mode, forms that shorten the lives of messages, or delete rules, keys
+// and session states, are refused too; operations that can be undone are done.
 func TestSafeModeSpares(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at      func(w *world) string

@@ -76,7 +76,7 @@ func TestSceneIsAdded(t *testing.T) {
 			w.Errorf("after a restart it is %+v, %v", s, err)
 		}
 
-		// It is removed after a confirmation; before, its source can be downloaded.
+		// The scene is removed after a confirmation. Before that, its source can be downloaded.
 		if n := w.see("/scenes").Find(`a[data-ask][href^="/scenes/remove/"]`).Length(); n != 1 {
 			w.Errorf("%d can be removed", n)
 		}

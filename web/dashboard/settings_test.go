@@ -2,8 +2,8 @@ package dashboard_test
 
 import "testing"
 
-// TestSettingsAreKeptInTheBrowser sets looks, which every page then has from the start, and
-// changes nothing for invalid ones.
+// TestSettingsAreKeptInTheBrowser sets the appearance, which every page then has from the start.
+// Invalid values change nothing.
 func TestSettingsAreKeptInTheBrowser(t *testing.T) {
 	within(t, func(w *world) {
 		looks := func(theme, contrast, density string) {

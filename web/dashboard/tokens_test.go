@@ -36,7 +36,7 @@ func (w *world) identified(secret string) (auth.Caller, error) {
 	return w.tokens.Tokens().Identify(r)
 }
 
-// names returns those in the list.
+// names returns the names of the keys in the list.
 func (a answer) names() string {
 	return strings.Join(a.Find(".passes td.name strong").Map(func(_ int, s *goquery.Selection) string { return s.Text() }), " ")
 }

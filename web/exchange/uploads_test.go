@@ -52,7 +52,7 @@ func TestUploads(t *testing.T) {
 	put(1, engine.ErrClosed)
 }
 
-// So many files wait, and no more.
+// At most maxFiles files are stored.
 func TestUploadsAreCounted(t *testing.T) {
 	s := NewUploads()
 	defer s.Close()

@@ -111,7 +111,7 @@ func TestPagesOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestASocketEndsWithItsSession, and with no other session.
+// TestASocketEndsWithItsSession: a socket ends with its session, and with no other session.
 func TestASocketEndsWithItsSession(t *testing.T) {
 	w := newWorld()
 	w.set("/a", func(*sheet) {})

@@ -563,7 +563,7 @@ func hands(_ *testing.T, s *stage) {
 
 	s.run(chromedp.Click(chromedp.CSS(`[data-dialog]`)))
 	s.equal(`[document.querySelector("#sure").open, document.activeElement.textContent]`, []any{true, "Cancel"})
-	s.run(chromedp.KeyEvent("t")) // keys rest while a dialog asks
+	s.run(chromedp.KeyEvent("t")) // keys do nothing while a dialog is open
 	s.equal(`document.documentElement.dataset.theme ?? ""`, "")
 	s.run(chromedp.Click(chromedp.CSS(`[data-close]`)))
 	s.equal(`document.querySelector("#sure").open`, false)

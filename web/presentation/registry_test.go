@@ -21,7 +21,7 @@ type guest struct {
 
 func (g *guest) changed() { g.n.Add(1) }
 
-// notified returns how many there were since the last call.
+// notified returns the number of notifications since the last call.
 func (g *guest) notified() int64 { return g.n.Swap(0) }
 
 func present(t *testing.T, h *Registry, key, name string) *guest {

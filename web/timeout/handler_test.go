@@ -130,8 +130,8 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	}
 }
 
-// TestBodiesThatTrickle: a body that trickles is cut off, however often bytes arrive, and one
-// that moves is not.
+// TestBodiesThatTrickle: a body that trickles is cut off, however often bytes arrive, and one that
+// makes progress is not.
 func TestBodiesThatTrickle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bytes  int           // sent at a time
@@ -276,8 +276,8 @@ func TestUnreadBodiesThatCame(t *testing.T) {
 	})
 }
 
-// TestAnswersThatAreNotTaken: a client that reads nothing of an answer, or a byte now and
-// then, is cut off; one that is slow but steady is not.
+// TestAnswersThatAreNotTaken: a client that reads nothing of an answer, or only a byte now and
+// then, is cut off; one that reads slowly but steadily is not.
 func TestAnswersThatAreNotTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bytes  int

@@ -71,7 +71,7 @@ func (n *nearby) leave(why error) {
 // client returns a client of the API.
 func (n *nearby) client() client { return client{Server: "http://127.0.0.1:8080", transport: n} }
 
-// does sends an API request, which has to succeed.
+// does sends an API request, and fails the test unless it succeeds.
 func (n *nearby) does(t *testing.T, method, path string, in any) {
 	t.Helper()
 	if _, err := n.client().request(t.Context(), method, "/api/v1"+path, in, nil, 0); err != nil {
@@ -162,8 +162,8 @@ func TestWatchFrames(t *testing.T) {
 	})
 }
 
-// On a terminal, watch has its own screen, writes only changes, adapts to a new size, waits for a
-// server that is away, and restores the former screen.
+// On a terminal, watch uses the alternate screen, writes only changes, adapts to a new size, waits
+// for an unreachable server, and restores the former screen.
 func TestWatchOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := near(t)
@@ -221,7 +221,7 @@ func TestWatchWithoutColours(t *testing.T) {
 	}
 }
 
-// Into a pipe, watch writes lines: what changes, each event once, oldest first.
+// If its output is a pipe, watch writes one line per change or event, each once, oldest first.
 func TestWatchPlain(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ func NewSDKClient(t *testing.T, address string, o azservicebus.ClientOptions) *a
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The client's end is the test's, whether or not the server agrees.
+		// The client has to end with the test, even if the server does not answer its close.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
 		defer cancel()
 		_ = c.Close(ctx)

@@ -15,8 +15,8 @@ import (
 	"mayfly/web/api"
 )
 
-// TestReferenceLines runs each example of the API reference as it is. Its subject may not exist;
-// the request has to be valid.
+// TestReferenceLines runs each example of the API reference as it is. The entity of an example may
+// not exist, but its request has to be valid.
 func TestReferenceLines(t *testing.T) {
 	t.Parallel()
 	RequirePrograms(t, "sh", "curl")

@@ -138,8 +138,8 @@ func (l *wireline) open() error {
 	}
 }
 
-// TestSocketsEndWithTheirKeys checks that a socket that a token or a link opened ends with the
-// reason when that is revoked, and that others stay open.
+// TestSocketsEndWithTheirKeys checks that a socket opened with a token or a link is closed, with
+// the reason, when that token or link is revoked, and that other sockets stay open.
 func TestSocketsEndWithTheirKeys(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", Auth: UsersFile(t)})
 	admin := s.CreateToken(t, s.SignIn(t, "ana"), "admin")
@@ -184,8 +184,8 @@ func TestSocketsEndWithTheirKeys(t *testing.T) {
 	}
 }
 
-// TestActivityOfPeople checks the events of sign-ins, failed sign-ins and sign-outs, with the
-// user, and of created tokens and links.
+// TestActivityOfPeople checks that sign-ins, failed sign-ins, sign-outs and created tokens and
+// links are recorded with the user.
 func TestActivityOfPeople(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", Auth: UsersFile(t)})
 	(&CookieJar{}).Submit(t, s.Dashboard, "/login", url.Values{"user": {"ana"}, "password": {"wrong"}})

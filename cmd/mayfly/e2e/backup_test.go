@@ -30,7 +30,7 @@ type vault struct {
 func (s vault) at(name string) string    { return filepath.Join(s.dir, name) }
 func (s vault) store(name string) string { return "sqlite:" + s.at(name) }
 
-// does runs a command that has to succeed.
+// does runs a command that has to succeed and to print one line that contains want.
 func (s vault) does(want string, args ...string) {
 	s.Helper()
 	out, complaint, code := RunCommand(s.T, "", args...)
@@ -39,7 +39,7 @@ func (s vault) does(want string, args ...string) {
 	}
 }
 
-// fails runs a command that has to fail with an error of one sentence.
+// fails runs a command that has to fail with one line on standard error that contains want.
 func (s vault) fails(want string, args ...string) {
 	s.Helper()
 	out, complaint, code := RunCommand(s.T, "", args...)
@@ -433,7 +433,7 @@ func TestBackupOfOneMadeAgain(t *testing.T) {
 	s.does(": 1 queue, 2 messages", "backup", s.at("shop"), "--store", url, "--namespace", "shop")
 	s.does("of namespace shop, kept in mongodb", "verify", s.at("shop"))
 
-	// A restore makes the namespace what it was, where its servers look for it.
+	// A restore replaces the new, empty namespace, and keeps the place where servers look for it.
 	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"}} {
 		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)

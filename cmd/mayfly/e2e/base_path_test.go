@@ -37,8 +37,8 @@ type crawl struct {
 	pages  int
 }
 
-// likeness returns an address without the values of its parameters: of addresses that differ
-// only in these, one is opened.
+// likeness returns an address without the values of its parameters. The crawl opens one of the
+// addresses that have the same likeness.
 func likeness(method, at string) string {
 	u, err := url.Parse(at)
 	if err != nil {

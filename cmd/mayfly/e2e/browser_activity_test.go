@@ -30,7 +30,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.equal(`document.querySelector("[name=actor]").value + document.querySelector("main details").open`, "dashtrue")
 	v.stayed()
 
-	// All message events, live.
+	// With the scope "all", the list shows all message events, live.
 	v.click(`.seg a[href*="scope=all"]`)
 	v.want(isLive)
 	v.equal(rows+`.length`, 5)
@@ -42,7 +42,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.want(rows + `[0].innerText.includes("second arrived")`)
 	v.stayed()
 
-	// The form without scripts; a page of older events does not change.
+	// Without scripts, the filter form works, and a page of older events does not change.
 	v.scripts(false)
 	v.visit("/n/default/activity?scope=all")
 	v.fill("q", "rest 127")

@@ -249,7 +249,7 @@ func (v *visit) guardsOfStructure() {
 	v.equal(lastStep, "Delete orders and 1 message")
 	v.look("guard-delete")
 	v.equal(`document.activeElement.closest("dialog").getAttribute("aria-labelledby")`, "h-ask")
-	// As live updates do when a slot gets new content.
+	// Replaces the link, as live updates do when a slot gets new content.
 	v.js(`{ const a = document.querySelector('main a[data-ask][href$="/delete"]'); a.replaceWith(a.cloneNode(true)) }`)
 	v.do(chromedp.KeyEvent(kb.Escape))
 	v.want(`!` + guard)

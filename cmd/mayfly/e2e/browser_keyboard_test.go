@@ -10,9 +10,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// stops selects what the Tab key has to reach in a page: of radio buttons the chosen one, of
-// folded parts the summary. A scrollable element gets the focus as well, but nothing depends
-// on that.
+// stops selects the elements of a page that the Tab key has to reach: of a group of radio buttons
+// the chosen one, and of folded parts the summary. A scrollable element gets the focus as well, but
+// nothing depends on that.
 const stops = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter((el) =>
 	el.checkVisibility({ visibilityProperty: true }) && !el.disabled && el.tabIndex >= 0 && !el.closest("[inert]") &&
 	!(el.type === "radio" && el !== [...document.querySelectorAll('input[name="' + CSS.escape(el.name) + '"]')].filter((of) => of.form === el.form).toSorted((a, b) => b.checked - a.checked)[0]))`

@@ -31,7 +31,8 @@ func kioskInBrowser(t *testing.T, ctx context.Context) {
 	wallGoesRound(t, v)
 }
 
-// wallGoesRound drives a wall by hand: its timers are replaced.
+// wallGoesRound checks that a wall shows its pages in turn. It replaces the wall's timers and fires
+// them itself.
 func wallGoesRound(t *testing.T, v *visit) {
 	v.at = v.server.Dashboard
 	if _, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
@@ -76,7 +77,7 @@ func wallGoesRound(t *testing.T, v *visit) {
 	v.press("P")
 	v.equal(mode, "kiosk")
 
-	// It reloads only for a new build.
+	// A wall reloads only if the server has a new build.
 	v.calm()
 	v.js(`{ every.get(10000)().then(() => { window.looked = true }) }`)
 	v.want(`window.looked`)

@@ -94,7 +94,7 @@ func lifeInBrowser(t *testing.T, v *visit) {
 	v.equal(box+`.getBoundingClientRect().top`, at)
 	v.js(rows + `.forEach((row) => row.querySelectorAll("*").forEach((el) => { el.born = row.born = true; }))`)
 	v.equal(slot+`("tab-messages")`, "5")
-	v.js(rows + `.forEach((row) => { row.querySelector("input.check").checked = true; })`) // a selected row does not go
+	v.js(rows + `.forEach((row) => { row.querySelector("input.check").checked = true; })`) // selected rows stay in the list
 	v.want(rows + `.length === 5 && ` + rows + `.every((row) => row.matches(".leaving"))`)
 	v.want(slot + `("count-dead") === "5"`)
 	v.equal(rows+`.every((row) => row.born && [...row.querySelectorAll(".what *, .seq")].every((el) => el.born))`, true)
@@ -175,7 +175,7 @@ func temporaryInBrowser(_ *testing.T, v *visit) {
 	const sitters, graves = `document.querySelectorAll("[data-list=sitters] > [data-key]")`, `document.querySelectorAll("[data-list=graves] > [data-key]")`
 	v.create("queue", "reply-7f3a", `{"AutoDeleteOnIdle":"PT9S"}`)
 	v.want(sitters + `.length === 1`)
-	v.point(`document.querySelector(".sitter")`) // it does not go from under the pointer
+	v.point(`document.querySelector(".sitter")`) // the element stays while the pointer is on it
 	v.want(`document.querySelector(".toast")?.innerText.match(/reply-7f3a deletes itself in \ds/)`)
 	v.js(`document.querySelector(".toast [form]").focus()`) // the toast disappears with its queue even if it has the focus
 	v.want(`document.querySelector(".sitter.leaving")?.innerText.includes("reply-7f3a")`)

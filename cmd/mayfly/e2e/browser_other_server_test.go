@@ -16,7 +16,7 @@ import (
 // server's own. When that server dies, the page reports it, and continues once this server has
 // taken over.
 func peersInBrowser(t *testing.T, browser context.Context) {
-	const lease = 6 * time.Second // three times what a browser needs to fail three times
+	const lease = 6 * time.Second // three times as long as a browser takes for three failed attempts
 	store := mongotest.URL(t)
 	here := StartStandby(t, server.Config{Store: store, Lease: lease}).Next(server.StateReady)
 	other := spawnPeer(t, store, lease, "")

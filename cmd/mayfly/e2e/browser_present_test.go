@@ -119,7 +119,8 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	bob.want(says + ` === "Following Ana & <b>co</b>" && ` + isLive)
 	bob.equal(mode, "audience")
 
-	// To live pages, to static pages, to the drawer, and out of it. Followers do not see forms.
+	// The follower's tab follows to live pages, to static pages, into the drawer and out of it. It
+	// does not follow to forms.
 	ana.visit("/n/default/q/orders?tab=dead-letter")
 	at(bob, "/n/default/q/orders?tab=dead-letter")
 	ana.visit("/n/default/search?q=first")

@@ -25,7 +25,7 @@ func routed(t *testing.T) []string {
 	return all
 }
 
-// unplaced returns for each pattern without a place why it has none.
+// unplaced returns the patterns without a place, each with the reason.
 func unplaced() map[string]string {
 	all := map[string]string{
 		"/login":                    "nobody signs in here: axeOfAudience looks at it",

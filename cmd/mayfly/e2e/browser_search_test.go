@@ -54,7 +54,7 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.equal(hits, 50)
 	v.click(`[data-search] [rel=next]`)
 	v.equal(said, "scanned 100 of 140 · 100 hits")
-	v.visit(v.js(`location.pathname + location.search`).(string)) // the address is that of this part
+	v.visit(v.js(`location.pathname + location.search`).(string)) // the address has the position in the results
 	v.equal(said, "scanned 100 of 140 · 100 hits")
 	v.click(`[data-search] [rel=next]`)
 	v.equal(hits, 40)

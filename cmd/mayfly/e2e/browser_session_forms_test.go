@@ -6,7 +6,7 @@ import (
 	"mayfly/cmd/mayfly/client"
 )
 
-// formsOfSessions accepts a session, releases it, breaks one's lock, and sets states.
+// formsOfSessions accepts a session, releases it, breaks the lock of another, and sets states.
 func formsOfSessions(v *visit) {
 	v.create("queue", "chats", `{"RequiresSession":true}`)
 	v.say("chats", "anna", "one")

@@ -88,8 +88,8 @@ func crash(t *testing.T, store string, rounds int) {
 			busy.Wait()
 			close(acknowledged)
 		}()
-		// It is killed after some number of operations, because a slow machine takes longer for as
-		// many.
+		// The server is killed after a number of operations, not after a time, because a slow
+		// machine takes longer for the same number.
 		kill := sync.OnceFunc(func() { p.signal(os.Kill) })
 		stuck := time.AfterFunc(2*time.Minute, kill)
 		left := 1 + random.IntN(4*writers)
@@ -183,7 +183,7 @@ func (w *writer) step() error {
 	}
 }
 
-// call sends a request; it is a test failure if the status is not want.
+// call sends a request, and fails the test if the status of the response is not want.
 func (w *writer) call(method, path string, in, out any, want int) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -281,7 +281,7 @@ func (w *writer) send() error {
 
 // receive locks some messages and settles each in some way.
 func (w *writer) receive() error {
-	w.doubt = nil // a lock is all that can have happened
+	w.doubt = nil // the receive can only have locked messages
 	var got api.Messages
 	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Limit: new(1 + w.random.IntN(6))}, &got, http.StatusOK); err != nil {
 		return err

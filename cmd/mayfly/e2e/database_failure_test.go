@@ -12,8 +12,8 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// wired returns the URL of a new database behind a wire. The driver connects only through the wire,
-// with a short timeout.
+// wired returns the URL of a new database behind a FaultyProxy. The driver connects only through
+// the proxy, with a short timeout.
 func wired(t *testing.T) (string, *FaultyProxy) {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(mongotest.URL(t), "://")

@@ -146,7 +146,7 @@ func TestDocsReadMore(t *testing.T) {
 	}
 }
 
-// TestReadmeIsShort: README is a page and a half.
+// TestReadmeIsShort checks that README has at most 130 lines, which is about a page and a half.
 func TestReadmeIsShort(t *testing.T) {
 	if n := strings.Count(read(t, readme), "\n"); n > 130 {
 		t.Errorf("README has %d lines", n)

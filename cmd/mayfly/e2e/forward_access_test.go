@@ -487,7 +487,8 @@ func TestWhoOwnsWhat(t *testing.T) {
 	if code, text := Request(t, http.MethodPost, owner.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n"}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	// A client keeps it here, though the other server owns fewer than its share.
+	// The AMQP connection keeps namespace shop at this server, though the other one owns fewer
+	// namespaces than its share.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := amqp.Dial(ctx, "amqp://"+owner.AMQP, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous(), HostName: "shop.localhost"})
@@ -495,7 +496,7 @@ func TestWhoOwnsWhat(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	Eventually(t, "the other knows of it", func() bool {
+	Eventually(t, "the other server reports the owner of shop", func() bool {
 		code, text := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		return code == http.StatusOK && strings.Contains(text, "namespace shop: forwarded to the server at "+owner.Dashboard+", which owns it\n")
 	})
@@ -506,7 +507,7 @@ func TestWhoOwnsWhat(t *testing.T) {
 		_, text := Request(t, http.MethodGet, at+"/metrics", "")
 		for _, line := range want {
 			if !strings.Contains(text, line) {
-				t.Errorf("%s does not say %s", at, line)
+				t.Errorf("the metrics of %s lack the line %s", at, line)
 			}
 		}
 	}

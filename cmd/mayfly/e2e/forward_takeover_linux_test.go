@@ -17,8 +17,8 @@ import (
 )
 
 // TestTakeOversWhilePassedOn ends the owner of three namespaces while clients work with a server
-// that owned none of them, and never switch to another: acknowledged messages are there exactly
-// once, or were completed.
+// that owned none of them, and never switch to another. Each acknowledged message exists exactly
+// once, unless it was completed.
 func TestTakeOversWhilePassedOn(t *testing.T) {
 	for name, how := range map[string]os.Signal{"killed": os.Kill, "stopped": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) { takeOverWhilePassedOn(t, how) })

@@ -12,8 +12,8 @@ import (
 	"mayfly/cmd/mayfly/command"
 )
 
-// ofKubernetes are the variables that the kubelet sets for the Services mayfly, with ports amqp
-// and http, mayfly-amqp, on IPv6, and mayfly-0.
+// ofKubernetes are the variables that the kubelet sets for three Services: mayfly, with ports amqp
+// and http; mayfly-amqp, on IPv6; and mayfly-0.
 var ofKubernetes = strings.Fields(`
 MAYFLY_SERVICE_HOST=10.96.12.7 MAYFLY_SERVICE_PORT=5672 MAYFLY_SERVICE_PORT_AMQP=5672 MAYFLY_SERVICE_PORT_HTTP=8080
 MAYFLY_PORT=tcp://10.96.12.7:5672 MAYFLY_PORT_5672_TCP=tcp://10.96.12.7:5672 MAYFLY_PORT_5672_TCP_PROTO=tcp
@@ -46,8 +46,8 @@ func TestServiceLinks(t *testing.T) {
 	}
 }
 
-// TestNoFlagIsCalledAsAServiceLink checks the variables of flags, because a cluster would set
-// such a flag to an address that no user chose.
+// TestNoFlagIsCalledAsAServiceLink checks that no flag's variable has the name of a service link,
+// because a cluster would set such a flag to an address that no user chose.
 func TestNoFlagIsCalledAsAServiceLink(t *testing.T) {
 	n := 0
 	var look func(*kong.Node)

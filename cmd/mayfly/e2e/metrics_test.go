@@ -13,8 +13,8 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// TestMetricsFollowWhatHappens checks that a scrape counts sent and completed messages, and
-// sums up the remaining entities.
+// TestMetricsFollowWhatHappens checks that a scrape counts sent and completed messages, and has the
+// totals of the remaining entities.
 func TestMetricsFollowWhatHappens(t *testing.T) {
 	s := Start(t, server.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), MetricsEntities: 1})
 	api := s.Dashboard + "/api/v1"

@@ -125,8 +125,8 @@ func TestEmulatorProfile(t *testing.T) {
 	}
 }
 
-// PROP-4 and the restrictions of the basic tier, in the words of the service, with the
-// namespace's name.
+// Errors of PROP-4 and of the restrictions of the basic tier have the texts of Service Bus, with
+// the namespace's name.
 func TestBasicProfile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Config.json")
 	if err := os.WriteFile(file, []byte(`{"UserConfig":{"Namespaces":[{"Name":"shop"}]}}`), 0o600); err != nil {

@@ -87,9 +87,9 @@ func aboutNothing() map[string]bool {
 var serverLine = regexp.MustCompile(`(?m)^(?:\$ )?mayfly .*$`)
 
 // TestDocsShellLines runs the shell commands of README and all pages from top to bottom, in one
-// folder and against one server: every request gets a response, at worst that its subject does not exist.
-// Of commands that start a server or use a store, only the flags are parsed. Other blocks need
-// an entry with the reason.
+// folder and against one server. Every request gets a response, which may be that its entity does
+// not exist. Of commands that start a server or use a store, only the flags are parsed. Other
+// blocks need an entry with the reason.
 func TestDocsShellLines(t *testing.T) {
 	t.Parallel()
 	RequirePrograms(t, "bash", "curl")

@@ -158,7 +158,8 @@ func TestDefinitionIsApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// It updates, deletes nothing, and the name of the flag takes precedence.
+	// A changed file updates entities and deletes none. The namespace's name in the flag takes
+	// precedence over the file's.
 	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT10S"}}]}],"Logging":{"Type":"File","Level":"Debug"}}}`)
 	var log Output
 	s = Start(t, server.Config{Store: store, ConfigFile: file, Namespace: "mine", Logger: slog.New(slog.NewTextHandler(&log, nil))})

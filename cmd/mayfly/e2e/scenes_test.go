@@ -208,7 +208,8 @@ func TestScenesStay(t *testing.T) {
 		})
 	}
 
-	// If the folder has another scene of that name, the page says so until it is removed.
+	// If the folder has a scene with the ID of an added one, the page reports that until the added
+	// scene is deleted.
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "lunch.yaml"), []byte(LunchScene), 0o600); err != nil {
 		t.Fatal(err)
@@ -216,11 +217,11 @@ func TestScenesStay(t *testing.T) {
 	s := Start(t, server.Config{Store: store, Scenes: folder})
 	const says = "folder of scenes. Choose another ID."
 	if text := s.MustRequest(t, 200, "GET", s.Dashboard+"/scenes", "", ""); !strings.Contains(text, says) {
-		t.Error("the page does not say what is wrong with it")
+		t.Error("the page does not report that two scenes have the ID lunch")
 	}
 	s.MustRequest(t, 204, "DELETE", s.API+"/scenes/lunch", "", "")
 	if text := s.MustRequest(t, 200, "GET", s.Dashboard+"/scenes", "", ""); strings.Contains(text, says) {
-		t.Error("it is still there")
+		t.Error("the page still reports two scenes with the ID lunch")
 	}
 	s.MustRequest(t, 200, "GET", s.API+"/scenes/lunch", "", "")
 }

@@ -91,7 +91,7 @@ func TestGoSDKFindsItsNamespace(t *testing.T) {
 	for _, tc := range []struct{ host, want string }{
 		{"till.localhost", "nothing"}, {"localhost", "nothing"}, {"SHOP.localhost", "theirs"}, {"none.localhost", "The namespace 'none' does not exist."},
 	} {
-		wait := 2 * time.Second // nothing comes, however long one waits
+		wait := 2 * time.Second // no message arrives, however long the wait
 		if tc.want != "nothing" {
 			wait = time.Minute
 		}

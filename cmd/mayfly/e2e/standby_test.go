@@ -437,7 +437,8 @@ func TestStoreGoneWhileStandingBy(t *testing.T) {
 	}
 }
 
-// TestLostFileIsTheEnd checks that a store for one process is lost permanently.
+// TestLostFileIsTheEnd checks that a server ends when it loses a store that only one process can
+// use.
 func TestLostFileIsTheEnd(t *testing.T) {
 	on := NewSharedStore()
 	ended := make(chan error, 1)

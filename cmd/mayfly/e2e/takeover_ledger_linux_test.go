@@ -303,8 +303,8 @@ func (l *ledger) advance() bool {
 	return true
 }
 
-// compare compares the queues with the ledger. Acknowledged messages are there or completed,
-// completed ones are not there, and none is there twice.
+// compare compares the queues with the ledger. Each acknowledged message is in a queue or was
+// completed, no completed message is in a queue, and none is there twice.
 func (l *ledger) compare() {
 	l.t.Helper()
 	at, _ := l.f.server(l.t.Context())

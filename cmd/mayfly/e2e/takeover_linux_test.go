@@ -116,8 +116,9 @@ func (l *succession) stopInOrder(who *child, r server.Ready) server.Ready {
 	return after
 }
 
-// freezeAndThaw freezes the owner for longer than its lease, unnoticed by itself. It must not
-// answer requests that arrive meanwhile, or as soon as it is resumed.
+// freezeAndThaw freezes the owner for longer than its lease, without its noticing. It must serve
+// neither the requests that arrive while it is frozen nor those that arrive as soon as it is
+// resumed.
 func (l *succession) freezeAndThaw(who *child, r server.Ready) server.Ready {
 	l.t.Helper()
 	held := l.hold(r)

@@ -21,8 +21,8 @@ import (
 
 // TestThreeServers runs three servers on one store that own seven namespaces between them, while
 // clients send requests to each in turn, whatever it owns. One server is killed, one is added, one
-// is frozen and resumed, and one is stopped. Acknowledged messages are there exactly once or were
-// completed, and clients make progress each time.
+// is frozen and resumed, and one is stopped. Each acknowledged message exists exactly once, unless
+// it was completed, and clients make progress each time.
 func TestThreeServers(t *testing.T) {
 	c := newServerGroup(t, mongotest.URL(t), 3*time.Second)
 	first := c.add()

@@ -98,7 +98,8 @@ func TestTLS(t *testing.T) {
 		})
 	}
 	t.Run("others", func(t *testing.T) {
-		// A name outside the certificate, even from a client that does not verify it.
+		// A host name that is not in the certificate is refused, even if the client does not verify
+		// it.
 		client := http.Client{Transport: resolved(&tls.Config{InsecureSkipVerify: true}, at)}
 		w, err := client.Get("https://evil.example/health")
 		if err != nil {
@@ -108,7 +109,7 @@ func TestTLS(t *testing.T) {
 		if w.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("under a foreign name: %s", w.Status)
 		}
-		// The names of the certificate are only valid with TLS.
+		// The host names in the certificate are only valid with TLS.
 		client.Transport = resolved(nil, strings.TrimPrefix(s.Admin, "http://"))
 		if w, err = client.Get("http://shop.servicebus.windows.net/health"); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,8 @@ func variant(change func(*spoken)) spoken {
 
 func annotated(all ...any) spoken { return variant(func(s *spoken) { s.Message = pairs(all...) }) }
 
-// Which fields of a content are set, and whether anything is kept in Wire.
+// TestIncoming checks which fields of the content a decoded message sets, and whether its Wire is
+// empty.
 func TestIncoming(t *testing.T) {
 	const day = 24 * time.Hour
 	uuid := value.OfUUID([16]byte{0: 1, 15: 2})
@@ -121,7 +122,7 @@ func everyType() value.Properties {
 		"offset", value.OfDateTimeOffset(6e17), "binary", value.OfBinary([]byte{0, 255}), "list", value.OfRaw(wire.AppendList(nil, value.OfInt(1))))
 }
 
-// A message without an id gets one of its own.
+// A message that is sent without an id gets one.
 func TestMessageIDGiven(t *testing.T) {
 	a, b := must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode())), must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode()))
 	if len(a.Content.MessageID) != 32 || a.Content.MessageID == b.Content.MessageID {

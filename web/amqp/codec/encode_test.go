@@ -25,8 +25,8 @@ func sender() spoken {
 	}
 }
 
-// How a message is encoded in each way of receiving it: the sections that were sent, with
-// what the broker adds.
+// TestEncodeByReceiveMode checks the encoding of a message in each way of receiving it: the
+// sections that were sent, with the broker's additions.
 func TestEncodeByReceiveMode(t *testing.T) {
 	const q = engine.Path("q")
 	// known are the annotations that every message has.
@@ -112,7 +112,8 @@ func TestEncodeByReceiveMode(t *testing.T) {
 	}
 }
 
-// Messages that are not in a plain queue, or not as they were sent.
+// TestElsewhere checks the encoding of messages that are not in a plain queue, or were changed
+// after they were sent.
 func TestElsewhere(t *testing.T) {
 	const q = engine.Path("q")
 	lookup := func(t *testing.T, p value.Properties, key string, want value.Value) {
@@ -184,7 +185,7 @@ func TestElsewhere(t *testing.T) {
 			_, got = w.receive(q, engine.PeekLock)
 			lookup(t, got.Message, "x-opt-deadletter-source", value.Value{})
 		},
-		"SES-5": func(t *testing.T, w world) { // locked with its session, whose lock is renewed: the message has no end of its own
+		"SES-5": func(t *testing.T, w world) { // locked with its session, whose lock is renewed: the message has no lock end of its own
 			w.CreateQueue("s", engine.Config{RequiresSession: true})
 			s := sender()
 			s.Properties.GroupID, s.Message = wire.Some("mine"), nil
@@ -204,7 +205,7 @@ func TestElsewhere(t *testing.T) {
 			d, got = w.receive(q, engine.PeekLock)
 			lookup(t, got.Message, "x-opt-locked-until", value.OfTimestamp(int64(d.Message.LockedUntil)))
 		},
-		"SEQ-5": func(t *testing.T, w world) { // it gets a different number where it is first submitted
+		"SEQ-5": func(t *testing.T, w world) { // the message gets a different number in the entity where it is first submitted
 			w.CreateEntity(engine.Topic, "t", engine.Config{})
 			w.CreateEntity(engine.Subscription, "t/Subscriptions/old", engine.Config{})
 			w.send("t", plain)
@@ -243,7 +244,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// The time to live of a message, as receivers see it.
+// TestLife checks the time to live of a message, as receivers see it.
 func TestLife(t *testing.T) {
 	const day = 24 * time.Hour
 	type times struct {

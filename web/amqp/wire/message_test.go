@@ -149,7 +149,7 @@ func TestMessagesRefused(t *testing.T) {
 	}
 }
 
-// Decode and a Scanner find the same in any message, in any pieces.
+// Decode and a Scanner return the same message, into whatever pieces it is cut.
 func TestScannerAgrees(t *testing.T) {
 	all := messages()
 	rapid.Check(t, func(t *rapid.T) {

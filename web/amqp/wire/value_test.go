@@ -12,7 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Every constructor, in every form. want is how the value is written.
+// TestValues reads every constructor, in every form. want is the form in which the value is
+// written.
 func TestValues(t *testing.T) {
 	id := [16]byte(x("00112233445566778899aabbccddeeff"))
 	for name, tc := range map[string]struct {
@@ -266,7 +267,7 @@ func TestCompoundRoundTrip(t *testing.T) {
 	})
 }
 
-// Sizes near the one at which a compound needs its long form.
+// TestCompoundSizes checks sizes around the one at which a compound needs its long form.
 func TestCompoundSizes(t *testing.T) {
 	for _, n := range []int{0, 1, 251, 252, 253, 254, 255, 256, 1000} {
 		content := strings.Repeat("a", n)

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestShare: a share takes room for the bytes that have arrived, and gives it back at the end.
+// TestShare: a share takes room for the bytes that have arrived, and releases it at the end.
 func TestShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
@@ -109,8 +109,8 @@ func TestBodyBudgetIsFairToAddresses(t *testing.T) {
 	})
 }
 
-// TestBodyBudgetGrantsInOrder: claims are granted in the order in which they came, but one of an
-// address that has its part waits without holding others up.
+// TestBodyBudgetGrantsInOrder: claims are granted in the order in which they came. Only a claim of
+// an address that has used up its part waits without blocking others.
 func TestBodyBudgetGrantsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
@@ -156,7 +156,7 @@ func TestBodyBudgetGrantsInOrder(t *testing.T) {
 	})
 }
 
-// TestBodyBudgetAfterATimeout: when a claim that holds others up gives up, they go on.
+// TestBodyBudgetAfterATimeout: when a claim that blocks others gives up, the others are granted.
 func TestBodyBudgetAfterATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()

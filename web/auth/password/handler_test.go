@@ -343,7 +343,8 @@ func triesAreLimited(t *testing.T) {
 	}
 }
 
-// TestAChangedFileEndsSessions: it ends the sessions of users whose line has changed, at once.
+// TestAChangedFileEndsSessions: a changed users file ends the sessions of users whose line has
+// changed, at once.
 func TestAChangedFileEndsSessions(t *testing.T) {
 	w := start(t)
 	ana, ben := w.browser(), w.browser()

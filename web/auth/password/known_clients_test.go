@@ -67,8 +67,9 @@ func TestOneAddressDoesNotKeepOthersOut(t *testing.T) {
 	})
 }
 
-// TestManyAddressesAreSlowedTogether, but do not lock ana out where she has signed in before:
-// at an address, or with a browser at any address, also after a restart.
+// TestManyAddressesAreSlowedTogether: many addresses share a limit of tries, but cannot lock ana
+// out where she has signed in before: at an address, or with a browser at any address, also after a
+// restart.
 func TestManyAddressesAreSlowedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

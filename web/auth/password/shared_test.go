@@ -161,8 +161,8 @@ func TestSessionsOutOfReach(t *testing.T) {
 	})
 }
 
-// TestOfAnotherFile: a session of a password is valid at servers that have the same line, and
-// ends everywhere when the line goes.
+// TestOfAnotherFile: a session that began with a password is valid at servers whose users file has
+// the same line, and ends everywhere when the line is removed.
 func TestOfAnotherFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 2)

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// ours are the names of the namespace shop, the server's own, which is called h as well.
+// ours are the names of the server's own namespace, shop, on a server with the host name h.
 var ours = Names{Namespace: "shop", Own: true, IsServer: func(host string) bool { return host == "h" }}
 
 var now = time.Unix(1_800_000_000, 0)

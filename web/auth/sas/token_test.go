@@ -28,7 +28,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// audience returns the path that t is for in ours.
+// audience returns the path for which t is valid in the namespace of ours, or "nothing".
 func audience(t Token) string {
 	path, ok := t.Audience(ours)
 	if !ok {

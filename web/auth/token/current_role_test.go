@@ -163,7 +163,7 @@ func TestGone(t *testing.T) {
 		_, bens := w.token(ben, token.Request{Name: "ci", Role: auth.Operator})
 		_, evas := w.token(eva, token.Request{Name: "far", Role: auth.Viewer})
 		_, anas := w.token(ana, token.Request{Name: "hers", Role: auth.Admin})
-		for i, d := range []time.Duration{50 * time.Minute, 50 * time.Minute, 80 * time.Minute} { // a while, twice, and then long enough
+		for i, d := range []time.Duration{50 * time.Minute, 50 * time.Minute, 80 * time.Minute} { // the last time is long enough to forget the keys of a removed user
 			away.Store(true)
 			time.Sleep(d)
 			synctest.Wait()

@@ -459,7 +459,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaOfOne: one user cannot use up all keys, nor with tokens made by tokens.
+// TestQuotaOfOne: one user cannot use up all keys, not even with tokens made by tokens.
 func TestQuotaOfOne(t *testing.T) {
 	w := start(t, token.Options{})
 	first, secret := w.token(eva, token.Request{Name: "first", Role: auth.Viewer})

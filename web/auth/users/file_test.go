@@ -184,8 +184,8 @@ func TestFileWithoutUsers(t *testing.T) {
 	}
 }
 
-// TestANameThatIsNot: an unknown name takes the same time at each try, a time that a known
-// name may take, and not the same as every other unknown name.
+// TestANameThatIsNot: the check of an unknown name takes the same time at each try: a time that a
+// known name may take, and not the same as for every other unknown name.
 func TestANameThatIsNot(t *testing.T) {
 	var text strings.Builder
 	for i := range 20 {

@@ -32,7 +32,7 @@ func done(m activity.Activity) string {
 	return strings.Join(lines, "; ")
 }
 
-// shopDay performs some of every operation that leaves a line.
+// shopDay performs operations of many kinds that the activity page lists.
 func shopDay(w *world) {
 	w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
 	w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Minute})

@@ -91,7 +91,7 @@ func TestOwnColumns(t *testing.T) {
 			t.Errorf("a long value has %d bytes", len(got))
 		}
 
-		// A view by name, or the default one.
+		// The columns are those of the view that the address names, or of the default view.
 		w.save(columns.View{Name: "ids", Lists: []columns.List{columns.Messages}, Default: true}, "json.id")
 		w.save(columns.View{Name: "subjects"}, "subject", "entity")
 		for at, want := range map[string]string{
@@ -189,7 +189,8 @@ func TestColumnsOffered(t *testing.T) {
 	})
 }
 
-// The typed values of the form of a view.
+// TestArranging checks the columns that the form of a view selects: those it shows, and those of
+// the view.
 func TestArranging(t *testing.T) {
 	isConfined(t, func(w *world) {
 		read := func(typed string) (string, map[string]component.Text) {

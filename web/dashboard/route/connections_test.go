@@ -18,7 +18,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// Which clients are connected, their links and rates, and which have disconnected.
+// TestConnectionsPage checks which clients are shown as connected, with their links and rates, and
+// which as disconnected.
 func TestConnectionsPage(t *testing.T) {
 	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		open := func(url string) any {
