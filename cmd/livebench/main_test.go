@@ -73,7 +73,7 @@ func measured(t *testing.T, args ...string) *report {
 		t.Fatalf("%v: %v\n%s", args, err, out.Bytes())
 	}
 	if r.passed() != (err == nil) {
-		t.Errorf("the figures are fine: %v, but the error is %v", r.passed(), err)
+		t.Errorf("the report passed is %v, but the error is %v", r.passed(), err)
 	}
 	for _, f := range r.Figures {
 		if f.Value < 0 && !strings.Contains(f.Name, "growth") && !strings.Contains(f.Name, "more than") {
@@ -146,16 +146,16 @@ func TestLarge(t *testing.T) {
 	// Pages that only lists and menus link to: the crawl finds them too.
 	for _, want := range []string{home + "/expirations", home + "/q/queue-00000/purge", home + "/metrics", "/scenes", home + "/queues/new"} {
 		if !paths[want] {
-			t.Errorf("%s was not asked for; %d pages were", want, len(paths))
+			t.Errorf("%s was not requested; %d pages were", want, len(paths))
 		}
 	}
 	for _, below := range []string{"/m/", "/s/team-"} {
 		if !slices.ContainsFunc(r.Pages, func(p pageTime) bool { return strings.Contains(p.Path, below) }) {
-			t.Errorf("no page with %s was asked for", below)
+			t.Errorf("no page with %s was requested", below)
 		}
 	}
 	if n := r.got(t, "pages looked at where the palette came"); n != 2 {
-		t.Errorf("the palette came on %v pages, want 2", n)
+		t.Errorf("the palette was opened on %v pages, want 2", n)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestLarge(t *testing.T) {
 func TestClients(t *testing.T) {
 	r := measured(t, "clients", "-tabs", "4", "-slow", "1", "-frozen", "1", "-rate", "100", "-expiries", "20", "-each", "2s", "-patience", "1s")
 	if r.passed() {
-		t.Errorf("nobody is cut off within a second, yet all is fine: %+v", r.Figures)
+		t.Errorf("no browser is disconnected within a second, but the report passed: %+v", r.Figures)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestCommandLine(t *testing.T) {
 	for _, args := range [][]string{{}, {"dance"}, {"tabs", "-dance"}, {"tabs", "-mayfly", "/nowhere/mayfly"}} {
 		var out, log bytes.Buffer
 		if err := run(t.Context(), args, &out, &log); err == nil || out.Len() > 0 {
-			t.Errorf("%q: %v, and it says %q", args, err, out.String())
+			t.Errorf("%q: got error %v, and output %q", args, err, out.String())
 		}
 	}
 	var out, log bytes.Buffer
@@ -195,7 +195,7 @@ func TestInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	err := run(ctx, []string{"soak", "-mayfly", at, "-dir", t.TempDir(), "-for", "1h", "-tabs", "1", "-rate", "10", "-expiries", "2"}, &out, io.Discard)
 	if err == nil || errors.Is(err, errMissed) || out.Len() > 0 {
-		t.Errorf("interrupted, it ends with %v and says %q", err, out.String())
+		t.Errorf("an interrupted run ended with %v and printed %q", err, out.String())
 	}
 }
 
@@ -218,6 +218,6 @@ func TestTheServerEnds(t *testing.T) {
 		return nil
 	})
 	if err == nil || ctx.Err() != nil {
-		t.Errorf("the load ended with %v, %v; want that the server is gone", err, ctx.Err())
+		t.Errorf("the load ended with %v, %v; want an error that the server has ended", err, ctx.Err())
 	}
 }

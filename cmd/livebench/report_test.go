@@ -31,7 +31,7 @@ func TestBars(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.passed() != want || strings.Contains(b.String(), "MISSED") == want {
-			t.Errorf("%v at most 1: fine %v, printed %s", got, r.passed(), b.String())
+			t.Errorf("%v with the limit 1: passed %v, printed %s", got, r.passed(), b.String())
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestLoaded(t *testing.T) {
 		t.Errorf("%q %d %v", topic, n, err)
 	}
 	if _, _, err := parsePage([]byte(`<body class="x"><p data-live="/n/default" data-n="12">`)); err == nil {
-		t.Error("a page that is not live passes for one")
+		t.Error("a page that is not live was accepted")
 	}
 }
 
@@ -85,7 +85,7 @@ func TestShapes(t *testing.T) {
 	}
 	for _, href := range []string{"/n/default/queues?sort=idle&dir=desc", "https://example.com/", "mailto:nobody", "#part", "//example.com/x"} {
 		if path, _ := pageOfLink(href); path != "" {
-			t.Errorf("%s leads to %s, which is not ours", href, path)
+			t.Errorf("%s leads to %s, which is not an address of the server", href, path)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestJudge(t *testing.T) {
 		return size{Heap: 40 + wave, Resident: 100, Goroutines: 80 + float64(at/time.Second%7), Files: 60}
 	}
 	if r := hour(steady); !r.passed() {
-		t.Errorf("what goes up and down grows: %+v", r.Figures)
+		t.Errorf("fluctuation is reported as growth: %+v", r.Figures)
 	}
 	for name, leak := range map[string]func(*size, float64){
 		"heap, growth until the end":            func(z *size, h float64) { z.Heap += 15 * h },

@@ -60,7 +60,7 @@ func docTable(t *testing.T, heading string) (rows [][2]string) {
 		for line := range strings.Lines(code.Text) {
 			row := twoColumns.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 			if row == nil {
-				t.Fatalf("engine/doc.go: %q is no row of two columns", line)
+				t.Fatalf("engine/doc.go: %q is not a row of two columns", line)
 			}
 			rows = append(rows, [2]string{row[1], row[2]})
 		}

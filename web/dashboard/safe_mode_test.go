@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// A destructiveActions form irreversibly deletes something.
+// A destructiveActions is a form that irreversibly deletes something.
 type destructiveActions struct {
 	at     func(w *world) string
 	agrees []string // fields with values that confirm the deletion

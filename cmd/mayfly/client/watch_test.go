@@ -182,7 +182,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		}
 		for _, f := range frames[1:] {
 			if strings.Contains(f, "\x1b[2J") || !strings.HasPrefix(f, beginFrame) || !strings.HasSuffix(f, endFrame) {
-				t.Errorf("that flickers: %q", f)
+				t.Errorf("an unchanged frame was written again: %q", f)
 			}
 		}
 		p.resize(30, 5)
@@ -206,7 +206,7 @@ func TestWatchOnATerminal(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 		if last := p.all(); last[len(last)-1] != leaveScreen {
-			t.Errorf("it left %q", last[len(last)-1])
+			t.Errorf("the last write does not leave the screen: %q", last[len(last)-1])
 		}
 	})
 }
@@ -217,7 +217,7 @@ func TestWatchWithoutColours(t *testing.T) {
 		t.Errorf("got %q", s)
 	}
 	if f.colours = true; !strings.Contains(f.screen(), "\x1b[1m") {
-		t.Error("there are no colours")
+		t.Error("no colours were written")
 	}
 }
 
@@ -292,7 +292,7 @@ func TestNewer(t *testing.T) {
 		many[i].N = uint64(9_000 - i)
 	}
 	if _, lost := eventsAfter(many, at(1)); !lost {
-		t.Error("nothing says that some are missing")
+		t.Error("no line reports missed events")
 	}
 }
 

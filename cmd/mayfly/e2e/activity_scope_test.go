@@ -96,10 +96,10 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 			t.Run(view+", "+name, func(t *testing.T) {
 				told := see(t, who, name)
 				if !strings.Contains(told, "shown") {
-					t.Error("it does not tell what was done in the namespace")
+					t.Error("the activity lacks the operation in the namespace")
 				}
 				if is := hidden.FindString(told); (is != "") != (name == "an admin's token") {
-					t.Errorf("it tells of %q", is)
+					t.Errorf("the activity has %q", is)
 				}
 			})
 		}

@@ -124,7 +124,7 @@ func TestWebSocketEndsWithTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("it still speaks")
+		t.Error("the connection is still open")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestForeignPagesReachNoAMQP(t *testing.T) {
 			ws, answer, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(at, "http")+tunnel.Path, header)
 			if err == nil {
 				ws.Close()
-				t.Errorf("%s is let in", name)
+				t.Errorf("%s was accepted", name)
 			}
 			if answer == nil || answer.StatusCode != http.StatusMisdirectedRequest && answer.StatusCode != http.StatusForbidden {
 				t.Errorf("%s: got %v", name, answer)

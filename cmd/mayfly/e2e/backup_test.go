@@ -93,7 +93,7 @@ func TestBackupAndRestore(t *testing.T) {
 	s.does("new.db now takes ", "compact", "--store", s.store("new.db"))
 	after := Start(t, server.Config{Store: s.store("new.db")})
 	if got := Entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
-		t.Errorf("there are %+v of %+v", got, want)
+		t.Errorf("got %+v of %+v", got, want)
 	}
 	s.does("Sent 1 message to orders: #6.", "send", "orders", "more", "--server", after.Dashboard)
 	out, _, _ := RunCommand(t, "", "receive", "orders", "--limit", "5", "--server", after.Dashboard)
@@ -107,7 +107,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			t.Errorf("%s is left", e.Name())
+			t.Errorf("the file %s remains", e.Name())
 		}
 	}
 }
@@ -192,7 +192,7 @@ func TestBackupRefusals(t *testing.T) {
 		}
 	}
 	if err := os.Symlink(s.at("good"), s.at("link")); err != nil {
-		t.Logf("no symbolic links here: %v", err)
+		t.Logf("symbolic links cannot be created: %v", err)
 	}
 	for name, want := range map[string]string{
 		"flipped": "the backup is damaged", "torn": "ends early, after", "longer": "there is data after the end", "notes": "the file is not a Mayfly backup",
@@ -217,13 +217,13 @@ func TestBackupRefusals(t *testing.T) {
 	s.fails(`unknown scheme "mongo"; `, "verify", "--store", "mongo://me:secret@host")
 	s.fails("is not a valid namespace name", "verify", "--namespace", "a/b")
 	if _, err := os.Stat(s.at("untouched.db")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a store was made: %v", err)
+		t.Errorf("a store was created: %v", err)
 	}
 	if _, err := os.Stat(s.at("new")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a backup was made: %v", err)
+		t.Errorf("a backup was created: %v", err)
 	}
 	if text, err := os.ReadFile(s.at("good")); err != nil || !bytes.Equal(text, good) {
-		t.Errorf("the backup has changed, %v", err)
+		t.Errorf("the backup was changed, %v", err)
 	}
 	if _, complaint, code := RunCommand(t, "", "backup"); code != cli.ExitUsage || !strings.Contains(complaint, `mayfly backup --help`) {
 		t.Errorf("%d %q", code, complaint)
@@ -338,7 +338,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	s.fails("a restore into this store did not finish; restore the backup again", "backup", s.at("copy"), "--store", s.store("half.db"))
 	err = server.Run(t.Context(), server.Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: s.store("half.db")}, &bytes.Buffer{})
 	if !errors.Is(err, engine.ErrRestoreIncomplete) {
-		t.Errorf("it is served: %v", err)
+		t.Errorf("an incomplete restore is served: %v", err)
 	}
 	out, complaint, code = RunCommand(t, "", "restore", s.at("good"), "--store", s.store("half.db"))
 	if code != cli.ExitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "The remains of an earlier, interrupted restore were removed.\n") {
@@ -380,7 +380,7 @@ func TestStoppedBackup(t *testing.T) {
 	}
 	for _, name := range []string{"new", "new.db"} {
 		if _, err := os.Stat(s.at(name)); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s was made: %v", name, err)
+			t.Errorf("%s was created: %v", name, err)
 		}
 	}
 }
@@ -412,7 +412,7 @@ func TestBackupOnMongoDB(t *testing.T) {
 		}
 	}
 	if len(got.Messages) != 4 || len(want.Messages) != 4 || *got.Messages[0].Body != *want.Messages[0].Body {
-		t.Errorf("there are %+v of %+v", got, want)
+		t.Errorf("got %+v of %+v", got, want)
 	}
 }
 

@@ -65,7 +65,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	// The export has the same rows as the page.
 	lines, err := csv.NewReader(strings.NewReader(Get(t, v.at+v.js(`document.querySelector("a[download]").getAttribute("href")`).(string)))).ReadAll()
 	if err != nil || len(lines) != 1+68 {
-		t.Errorf("%d lines are exported: %v", len(lines), err)
+		t.Errorf("%d lines were exported: %v", len(lines), err)
 	}
 }
 

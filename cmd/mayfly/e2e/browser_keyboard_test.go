@@ -77,7 +77,7 @@ func (v *visit) tabbed(what, within string) {
 		press()
 	}
 	if missed, _ := v.js(`tabs.all().filter((el) => !tabs.came.has(el)).map((el) => el.outerHTML.slice(0, 160)).join("\n")`).(string); missed != "" || all == 0 {
-		v.t.Errorf("%s: of %d the keyboard does not come to\n%s", what, all, missed)
+		v.t.Errorf("%s: of %d elements, the keyboard does not reach\n%s", what, all, missed)
 	}
 }
 
@@ -98,7 +98,7 @@ const deaf = `(() => {
 func (v *visit) hears(what string) {
 	v.t.Helper()
 	if found, _ := v.js(deaf).(string); found != "" {
-		v.t.Errorf("%s: this acts, and a keyboard cannot come to it\n%s", what, found)
+		v.t.Errorf("%s: a keyboard cannot reach these active elements:\n%s", what, found)
 	}
 }
 

@@ -83,7 +83,7 @@ func wallGoesRound(t *testing.T, v *visit) {
 	v.want(`window.looked`)
 	v.mu.Lock()
 	if len(v.asked) > 0 {
-		t.Errorf("a wall that is well asks for %q", v.asked)
+		t.Errorf("a wall without errors requested %q", v.asked)
 	}
 	v.mu.Unlock()
 	v.js(`document.querySelector("[data-reload]").hidden = false`)
@@ -98,14 +98,14 @@ func wallGoesRound(t *testing.T, v *visit) {
 	}
 	wall("&every=1m&pages=overview")
 	if left(60_000) != false {
-		t.Error("a round of one page loads it again")
+		t.Error("a round of one page loaded it again")
 	}
 
 	// A page with an error reloads only once it can be loaded.
 	v.visit("/n/default/q/late?kiosk=1")
 	v.want(mode + ` === "kiosk" && !document.body.dataset.live && every.has(10000)`)
 	if left(10_000) != false {
-		t.Error("a page in error is loaded again though it is in error still")
+		t.Error("a page that still has an error was loaded again")
 	}
 	v.refused(http.StatusNotFound, "/n/default/q/late") // the visit
 	v.refused(http.StatusNotFound, "/n/default/q/late") // the round

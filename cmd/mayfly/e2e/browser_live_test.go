@@ -111,7 +111,7 @@ func lifeInBrowser(t *testing.T, v *visit) {
 	}
 	for key, row := range seen {
 		if row.Came != 1 || row.Went != 1 || row.Why != "dead-lettered" && row.Why != "expired" {
-			t.Errorf("row %s came %d times and went %d times, %q", key, row.Came, row.Went, row.Why)
+			t.Errorf("row %s appeared %d times and disappeared %d times, %q", key, row.Came, row.Went, row.Why)
 		}
 		if late := time.Duration(row.Struck-row.Deadline) * time.Millisecond; late < 0 {
 			t.Errorf("row %s was struck through %s before its deadline", key, -late)
@@ -120,7 +120,7 @@ func lifeInBrowser(t *testing.T, v *visit) {
 			t.Errorf("row %s was struck through %s after all dead letters were counted", key, late)
 		}
 		if down := slices.DeleteFunc(slices.Clone(row.Texts), func(s string) bool { return len(s) != 2 }); len(down) < 2 || !slices.IsSortedFunc(down, func(a, b string) int { return strings.Compare(b, a) }) {
-			t.Errorf("row %s showed %q, which is no countdown", key, row.Texts)
+			t.Errorf("row %s showed %q, which is not a countdown", key, row.Texts)
 		}
 		if late := time.Duration(dead["5"]-row.Deadline) * time.Millisecond; late < 0 {
 			t.Errorf("the fifth dead letter was counted %s before %s expired", -late, key)

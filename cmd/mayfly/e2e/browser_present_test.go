@@ -416,7 +416,7 @@ func openOwnLink(t *testing.T, ctx context.Context) {
 	bob.visit("/n/default/queues")
 	bob.click(`.bylink [data-leaves]`)
 	if n, err := chromedp.Run(bob.tab, chromedp.Evaluate[float64](`document.querySelectorAll(".bylink").length`)); err != nil || n != 0 {
-		t.Error("it still looks by the link", n, err)
+		t.Error("the browser still has access by the link", n, err)
 	}
 }
 

@@ -19,11 +19,11 @@ func (v *visit) titled(what string, titles map[string]string) {
 	v.t.Helper()
 	title, heading := fmt.Sprint(v.js(`document.title`)), fmt.Sprint(v.js(`document.querySelector("h1")?.innerText`))
 	if other, ok := titles[title]; ok && other != heading {
-		v.t.Errorf("%s is called %q, as the page %q is, and not %q", what, title, other, heading)
+		v.t.Errorf("%s has the title %q, like the page with the heading %q, but its heading is %q", what, title, other, heading)
 	}
 	titles[title] = heading
 	if got := v.js(`document.documentElement.lang + (document.documentElement.dir || "ltr")`); got != "enltr" {
-		v.t.Errorf("%s is in %v", what, got)
+		v.t.Errorf("%s is in the language %v", what, got)
 	}
 }
 

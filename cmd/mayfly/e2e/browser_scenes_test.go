@@ -215,7 +215,7 @@ func (v *visit) scenesWithoutScripts() {
 		v.click(`[data-stage-act=next]`)
 		text, err := chromedp.Run(v.tab, chromedp.Text(chromedp.CSS(".stage-caption")))
 		if err != nil || !strings.HasPrefix(text, says) {
-			v.t.Fatalf("step %d says %q, %v", n+1, text, err)
+			v.t.Fatalf("step %d has the text %q, %v", n+1, text, err)
 		}
 	}
 	v.click(`[data-stage-act=clock][value="10"]`)

@@ -72,12 +72,12 @@ func (v *visit) listened(at string) {
 				continue
 			}
 			if live := strings.Trim(string(p.Value.Value), `"`); live != "off" && role == "timer" {
-				v.t.Errorf("%s: a countdown speaks (%s)", at, live)
+				v.t.Errorf("%s: a countdown is announced (%s)", at, live)
 			}
 		}
 	}
 	if roles["status"] != 1 || roles["alert"] > 1 {
-		v.t.Errorf("%s has %d status and %d alerts, want one and a place for one", at, roles["status"], roles["alert"])
+		v.t.Errorf("%s has %d status regions and %d alerts, want one and a place for one", at, roles["status"], roles["alert"])
 	}
 	v.equal(`[...document.querySelectorAll("[role=alert]")].every((el) => !el.textContent)`, true)
 }

@@ -41,7 +41,7 @@ func sendInBrowser(t *testing.T, v *visit) {
 	}
 	RequestJSON(t, v.server.Ready, "GET", "/peek/orders", "", &got)
 	if len(got.Messages) != 4 || got.Messages[0].Body != second || got.Messages[3].Subject != "order 4" {
-		t.Errorf("%q was shown, there are %+v", second, got)
+		t.Errorf("%q was previewed, got %+v", second, got)
 	}
 
 	v.visit("/n/default/q/orders/send?template=late+orders")

@@ -341,7 +341,7 @@ func (v *visit) stayed() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.asked) > 0 || v.frames == 0 {
-		v.t.Errorf("the page asked for %q, and %d frames came; want none and some", v.asked, v.frames)
+		v.t.Errorf("the page requested %q and received %d frames; want no request and some frames", v.asked, v.frames)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 				t.Errorf("got %d %q, want %d %q", code, &complaint, tc.code, tc.want)
 			}
 			if strings.Count(complaint.String(), "\n") != 1 || out.Len() > 0 {
-				t.Errorf("that is not one line: %q, printed %q", &complaint, &out)
+				t.Errorf("the error is not one line: %q, printed %q", &complaint, &out)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestHelp(t *testing.T) {
 	out, _, code := RunCommand(t, "", "serve", "--help")
 	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_STORE_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
 		if code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
-			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
+			t.Errorf("got %d, and %s is missing in\n%s", code, want, out)
 		}
 	}
 	if out, _, code := RunCommand(t, "", "--version"); code != cli.ExitOK || !strings.HasPrefix(out, "mayfly ") {

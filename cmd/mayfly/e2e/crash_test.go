@@ -76,7 +76,7 @@ func crash(t *testing.T, store string, rounds int) {
 		r, err := p.next(ctx, server.StateReady)
 		cancel()
 		if err != nil {
-			t.Fatalf("round %d: it did not start again: %v", round, err)
+			t.Fatalf("round %d: the program did not start again: %v", round, err)
 		}
 		var busy sync.WaitGroup
 		acknowledged := make(chan struct{})
@@ -289,7 +289,7 @@ func (w *writer) receive() error {
 	for _, m := range got.Messages {
 		i := w.find(m.MessageID)
 		if i < 0 || w.have[i].dead {
-			return fmt.Errorf("received %s, which should not be there", m.MessageID)
+			return fmt.Errorf("received %s, which should not exist", m.MessageID)
 		}
 		if k := w.have[i]; m.SequenceNumber != k.seq || m.DeliveryCount != k.failures || m.Size != k.size {
 			return fmt.Errorf("received %s as number %d, %d failures, %d bytes; want %+v", m.MessageID, m.SequenceNumber, m.DeliveryCount, m.Size, k)
@@ -329,7 +329,7 @@ func (w *writer) take() error {
 	for _, m := range got.Messages {
 		i := w.find(m.MessageID)
 		if i < 0 || w.have[i].dead {
-			return fmt.Errorf("took %s, which should not be there", m.MessageID)
+			return fmt.Errorf("took %s, which should not exist", m.MessageID)
 		}
 		w.have = append(w.have[:i:i], w.have[i+1:]...)
 	}
@@ -417,7 +417,7 @@ func (w *writer) differs(f found) error {
 		}
 	}
 	if len(f.have) != len(want) {
-		return fmt.Errorf("%d messages are there, want %d", len(f.have), len(want))
+		return fmt.Errorf("got %d messages, want %d", len(f.have), len(want))
 	}
 	dead := int64(0)
 	for i, k := range want {
@@ -436,7 +436,7 @@ func (w *writer) differs(f found) error {
 		}
 	}
 	if c := f.counts; c.DeadLetter != dead || c.Active+c.Locked != int64(len(want))-dead {
-		return fmt.Errorf("the counts say %+v of %d messages, %d of them dead", c, len(want), dead)
+		return fmt.Errorf("the counts are %+v for %d messages, %d of them dead", c, len(want), dead)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func TestDatabaseGone(t *testing.T) {
 		t.Errorf("the page meanwhile: %d %s", code, text)
 	}
 	if isReady(t, r) {
-		t.Error("it says that it is ready")
+		t.Error("the server reports that it is ready")
 	}
 	w.Repair()
 	Eventually(t, "it is ready again", func() bool { return isReady(t, r) })
@@ -170,7 +170,7 @@ func TestDatabaseSlow(t *testing.T) {
 		t.Errorf("got %d %s", code, text)
 	}
 	if text := page(); !strings.Contains(text, slow) {
-		t.Errorf("nothing is said of it: %s", text)
+		t.Errorf("no warning about the slow database: %s", text)
 	}
 	if code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != http.StatusOK || !strings.HasPrefix(text, "ready, but the store is slow: a write takes ") {
 		t.Errorf("got %d %s", code, text)
@@ -190,7 +190,7 @@ func TestDatabaseComesLate(t *testing.T) {
 	Eventually(t, "it tries", func() bool { return w.waiting.Load() > 0 })
 	w.Repair()
 	if r := s.Next(server.StateReady); !isReady(t, r) {
-		t.Error("it is not ready")
+		t.Error("the server did not become ready")
 	}
 	s.End()
 }

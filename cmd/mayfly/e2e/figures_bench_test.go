@@ -307,7 +307,7 @@ func (t *table) storm(b *testing.B, n int) {
 		due := time.Now().Add(time.Duration(n/15_000+10) * time.Second)
 		w.fill("storm", n, func() time.Duration { return time.Until(due) })
 		if time.Now().After(due) {
-			b.Fatal("filling took longer than the messages live")
+			b.Fatal("filling took longer than the messages' time to live")
 		}
 		w.pass(time.Until(due) - 100*time.Millisecond)
 		began := time.Now()

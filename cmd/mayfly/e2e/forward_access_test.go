@@ -126,7 +126,7 @@ func TestNobodyGetsAroundByAnotherServer(t *testing.T) {
 	link := makes("links", `{"name":"demo","namespace":"shop"}`)
 	opened := &CookieJar{}
 	if code, text := opened.Get(t, link.URL); code != http.StatusSeeOther {
-		t.Fatalf("the link is not opened: %d %s", code, text)
+		t.Fatalf("the link was not opened: %d %s", code, text)
 	}
 	lies, err := json.Marshal(cluster.ClientInfo{Namespace: "shop", Port: cluster.Dashboard})
 	if err != nil {
@@ -190,7 +190,7 @@ func TestPeerPortIsForServers(t *testing.T) {
 	r.Next(server.StateReady)
 	place, ok := cluster.ParseEndpoint(on.Owner().Peer)
 	if !ok {
-		t.Fatalf("it tells of no place: %+v", on.Owner())
+		t.Fatalf("the owner has no valid peer address: %+v", on.Owner())
 	}
 	for _, plain := range []bool{true, false} {
 		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: place.Name}}}
@@ -249,12 +249,12 @@ func TestRevokedThroughAnotherServer(t *testing.T) {
 			code, text = ana.Jar.Post(t, s.a.Dashboard+"/sessions/end", url.Values{"csrf": {csrf}, "all": {"vera"}})
 		}
 		if code != http.StatusOK && code != http.StatusSeeOther {
-			t.Fatalf("%s cannot be ended: %d %.1000s", name, code, text)
+			t.Fatalf("%s cannot be revoked: %d %.1000s", name, code, text)
 		}
 		select {
 		case <-ended:
 		case <-time.After(soon):
-			t.Errorf("the socket of %s goes on", name)
+			t.Errorf("the socket of %s stays open", name)
 		}
 	}
 }
@@ -384,7 +384,7 @@ func TestSignedInAtEveryServer(t *testing.T) {
 		for {
 			if _, _, err := ws.ReadMessage(); err != nil {
 				if !websocket.IsUnexpectedCloseError(err) && !strings.Contains(err.Error(), "EOF") {
-					t.Errorf("the socket of %s goes on: %v", what, err)
+					t.Errorf("the socket of %s stays open: %v", what, err)
 				}
 				break
 			}
@@ -401,7 +401,7 @@ func TestSignedInAtEveryServer(t *testing.T) {
 		}
 		says(vera, 403, "POST", r.Dashboard+"/api/v1/n/shop/send/q", `{"body":"x"}`)
 		if text := says(ana, 200, "GET", r.Dashboard+"/sessions", ""); !strings.Contains(text, "vera") {
-			t.Errorf("%s does not know of vera", r.Dashboard)
+			t.Errorf("%s does not list vera", r.Dashboard)
 		}
 	}
 	makes := func(r server.Ready, at, body string) (is api.Token) {
@@ -451,7 +451,7 @@ func TestSignedInAtEveryServer(t *testing.T) {
 func TestTemporaryOfAnother(t *testing.T) {
 	owner, other, _, _ := StartTwo(t, server.Config{})
 	if code, text := Request(t, http.MethodGet, other.Dashboard+"/n/demo", ""); code != http.StatusNotFound {
-		t.Errorf("before there is one: %d %.500s", code, text)
+		t.Errorf("before the namespace exists: %d %.500s", code, text)
 	}
 	if code, text := Request(t, http.MethodPost, owner.Dashboard+"/api/v1/namespaces", `{"name":"demo","temporary":true}`); code != http.StatusCreated {
 		t.Fatal(code, text)
@@ -512,7 +512,7 @@ func TestWhoOwnsWhat(t *testing.T) {
 		}
 	}
 	if _, text := Request(t, http.MethodGet, owner.Dashboard+"/readyz", ""); strings.Contains(text, "shop") {
-		t.Errorf("the owner says %s", text)
+		t.Errorf("the owner reports %s", text)
 	}
 	first.End()
 	second.Next(server.StateReady)

@@ -37,7 +37,7 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 			select {
 			case r, ok := <-p.news:
 				if !ok {
-					t.Fatalf("it has ended: %v\n%s", p.err, &p.said)
+					t.Fatalf("the server ended: %v\n%s", p.err, &p.said)
 				}
 				if strings.Contains(states, r.State) {
 					return r
@@ -125,11 +125,11 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 				all = all && now[api] >= before[api]+3
 			}
 			if all {
-				t.Logf("%s: all get on after %v", when, time.Since(began).Round(10*time.Millisecond))
+				t.Logf("%s: all clients make progress after %v", when, time.Since(began).Round(10*time.Millisecond))
 				return
 			}
 			if ctx.Err() != nil {
-				t.Fatalf("%s: clients do not get on: %v after %v\n%s", when, now, before, &second.said)
+				t.Fatalf("%s: clients make no progress: %v after %v\n%s", when, now, before, &second.said)
 			}
 			pause(ctx)
 		}
@@ -168,12 +168,12 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 		}
 		for id := range certain {
 			if strings.HasPrefix(id, api+"#") && there[id] != 1 {
-				t.Errorf("%s was acknowledged, and is there %d times", id, there[id])
+				t.Errorf("%s was acknowledged, but exists %d times", id, there[id])
 			}
 		}
 		for id, n := range there {
 			if !sent[id] || n > 1 {
-				t.Errorf("%s is there %d times; sent: %v", id, n, sent[id])
+				t.Errorf("%s exists %d times; sent: %v", id, n, sent[id])
 			}
 		}
 	}

@@ -163,11 +163,11 @@ func TestPassedOnLive(t *testing.T) {
 	defer ws.Close()
 	defer w.Body.Close()
 	if _, hello, err := ws.ReadMessage(); err != nil || !strings.Contains(string(hello), `"epoch"`) {
-		t.Errorf("it begins with %s, %v", hello, err)
+		t.Errorf("the first frame is %s, %v", hello, err)
 	}
 	socket := DialLive(t, other.Dashboard)
 	if _, text := Request(t, http.MethodGet, owner.Dashboard+"/metrics", ""); !strings.Contains(text, "mayfly_") {
-		t.Error("there are no metrics")
+		t.Error("the metrics are missing")
 	}
 	first.End()
 	if err := socket.WaitClosed(); err != nil {
@@ -214,7 +214,7 @@ func TestPassedOnAMQP(t *testing.T) {
 		}
 	}
 	if _, text := Request(t, http.MethodGet, other.Dashboard+"/api/v1/connections", ""); !strings.Contains(text, `"remoteAddress":"127.0.0.1:`) || !strings.Contains(text, `"senders":1`) {
-		t.Errorf("the owner's clients are %s", text)
+		t.Errorf("the owner's clients have the addresses %s", text)
 	}
 	first.End()
 	select {

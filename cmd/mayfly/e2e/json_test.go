@@ -112,7 +112,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 			for line := range strings.Lines(lines) {
 				var v any
 				if err := json.Unmarshal([]byte(line), &v); err != nil {
-					t.Fatalf("%s prints %q, which is no JSON", step.line, line)
+					t.Fatalf("%s prints %q, which is not JSON", step.line, line)
 				}
 				shape("", v, shapes)
 			}
@@ -126,7 +126,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 	for _, n := range nodes(t) {
 		for _, f := range n.Flags {
 			if f.Name == "json" && len(n.Children) == 0 && !seen[n.Path()] {
-				t.Errorf("nothing is known of what %s prints with --json", n.Path())
+				t.Errorf("no step prints the output of %s with --json", n.Path())
 			}
 		}
 	}

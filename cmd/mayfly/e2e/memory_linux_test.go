@@ -73,7 +73,7 @@ func TestStartInLittleMemory(t *testing.T) {
 			}
 			t.Logf("%d messages of which memory keeps %d MiB: started in %v, at most %d MiB of a limit of %d", sent, limit>>20, time.Since(began), peak(t, p.cmd.Process.Pid)>>20, container>>20)
 			if text := Get(t, r.Dashboard+"/readyz"); strings.Contains(text, "memory is full") {
-				t.Errorf("before anybody sends: %s", text)
+				t.Errorf("before the first send: %s", text)
 			}
 			if text := Get(t, r.Dashboard+"/metrics"); !strings.Contains(text, "mayfly_memory_bytes") {
 				t.Error(text)

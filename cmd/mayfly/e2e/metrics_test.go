@@ -68,25 +68,25 @@ func TestGrafanaAsksForWhatThereIs(t *testing.T) {
 	name := regexp.MustCompile(`\b(mayfly|go|process)_\w+`)
 	for _, p := range d.Panels {
 		if len(p.Targets) == 0 {
-			t.Errorf("%s asks for nothing", p.Title)
+			t.Errorf("panel %s has no query", p.Title)
 		}
 		for _, target := range p.Targets {
 			if n := strings.Count(target.Expr, "mayfly_"); strings.Count(target.Expr, `{namespace=~"$namespace"`) != n {
-				t.Errorf("%s asks for %s of all namespaces", p.Title, target.Expr)
+				t.Errorf("panel %s queries %s of all namespaces", p.Title, target.Expr)
 			}
 			for _, n := range name.FindAllString(target.Expr, -1) {
 				asked++
 				if !strings.Contains(metrics, "\n"+n+"{") && !strings.Contains(metrics, "\n"+n+" ") {
-					t.Errorf("%s asks for %s, which there is not", p.Title, n)
+					t.Errorf("panel %s queries %s, which does not exist", p.Title, n)
 				}
 			}
 		}
 	}
 	if chosen := fmt.Sprint(d.Templating.List); chosen != "[{datasource} {namespace} {entity}]" {
-		t.Errorf("there is to choose: %s", chosen)
+		t.Errorf("the dashboard has the variables %s", chosen)
 	}
 	if asked < 10 {
-		t.Errorf("only %d metrics are asked for", asked)
+		t.Errorf("the dashboard queries only %d metrics", asked)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestDocsMetrics(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, kind, strings.ToLower(help[:1])+strings.TrimSuffix(help[1:], "."))
 	}
 	if told < 15 {
-		t.Errorf("only %d are told", told)
+		t.Errorf("the table has only %d metrics", told)
 	}
 	inDocs(t, "metrics", "metrics", b.String())
 }
@@ -156,7 +156,7 @@ func TestMetricsOfNamespaces(t *testing.T) {
 		})
 		for _, not := range out {
 			if strings.Contains(got, not) {
-				t.Errorf("%s: there is %s", what, not)
+				t.Errorf("%s: the metrics have %s", what, not)
 			}
 		}
 	}

@@ -138,13 +138,13 @@ func (p *child) next(ctx context.Context, state string) (server.Ready, error) {
 		case r, ok := <-p.news:
 			if !ok {
 				<-p.done
-				return server.Ready{}, fmt.Errorf("it has ended: %w\n%s", p.err, &p.said)
+				return server.Ready{}, fmt.Errorf("the program ended: %w\n%s", p.err, &p.said)
 			}
 			if r.State == state {
 				return r, nil
 			}
 		case <-ctx.Done():
-			return server.Ready{}, fmt.Errorf("it never was %s: %w\n%s", state, context.Cause(ctx), &p.said)
+			return server.Ready{}, fmt.Errorf("the program never became %s: %w\n%s", state, context.Cause(ctx), &p.said)
 		}
 	}
 }

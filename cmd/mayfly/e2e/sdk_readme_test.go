@@ -30,7 +30,7 @@ func TestDocsScripts(t *testing.T) {
 			l.installed(t)
 			s := start(t, "--store", "memory:", "--config", OrdersConfig(t))
 			if out := l.run(t, s, blocks[l.name]); !strings.HasPrefix(out, "hello from "+called) {
-				t.Errorf("it wrote %q", out)
+				t.Errorf("the script printed %q", out)
 			}
 		})
 	}

@@ -165,7 +165,7 @@ func runSample(t *testing.T, s *served, l language, task sample.Task, p sample.S
 	}
 	out := l.run(t, s, p.Code)
 	if task.Receives && !strings.HasPrefix(out, hello) {
-		t.Errorf("it wrote %q; it is\n%s", out, p.Code)
+		t.Errorf("the sample printed %q; it is\n%s", out, p.Code)
 	}
 	var left api.Messages
 	if err := json.Unmarshal(s.call(t, http.StatusOK, "GET", "/peek/"+at, ""), &left); err != nil {
@@ -182,6 +182,6 @@ func runSample(t *testing.T, s *served, l language, task sample.Task, p sample.S
 		}
 	}
 	if !slices.Equal(bodies, want) {
-		t.Errorf("it left %q; it is\n%s", bodies, p.Code)
+		t.Errorf("the sample sent %q; it is\n%s", bodies, p.Code)
 	}
 }

@@ -87,9 +87,9 @@ func (s *SharedServer) Next(state string) server.Ready {
 		}
 		return r
 	case err := <-s.Ended:
-		s.t.Fatalf("it has ended: %v", err)
+		s.t.Fatalf("the server ended: %v", err)
 	case <-time.After(30 * time.Second):
-		s.t.Fatalf("it never was %s; printed is %s", state, &s.Out)
+		s.t.Fatalf("the server never became %s; printed %s", state, &s.Out)
 	}
 	panic("unreachable")
 }
@@ -104,7 +104,7 @@ func (s *SharedServer) End() {
 			s.t.Error(err)
 		}
 	case <-time.After(30 * time.Second):
-		s.t.Fatal("it does not end")
+		s.t.Fatal("the server does not end")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestStandsByAndServes(t *testing.T) {
 	second := StartShared(t, on, server.Config{Namespace: "shop"})
 	standby := second.Next(server.StateStandby)
 	if standby.Owner != "http://till-1.example" || standby.Curl != "" || standby.Data != "MongoDB at 127.0.0.1:1, database shop" {
-		t.Errorf("it says %+v", standby)
+		t.Errorf("the standby reports %+v", standby)
 	}
 	if want := "Standing by: the server at http://till-1.example owns namespace shop."; !strings.HasPrefix(second.Out.String(), want) || strings.Count(second.Out.String(), "\n") != 1 {
 		t.Errorf("printed is %q", &second.Out)
@@ -188,10 +188,10 @@ func TestFencedServerStandsBy(t *testing.T) {
 		socket, polled := DialLive(t, r.Dashboard), poll(t, r)
 		on.Seize(other)
 		if got := s.Next(server.StateStandby); got.Owner != other.Dashboard {
-			t.Errorf("round %d: it stands by for %q", round, got.Owner)
+			t.Errorf("round %d: the standby names the owner %q", round, got.Owner)
 		}
 		if code := <-polled; code != http.StatusServiceUnavailable {
-			t.Errorf("round %d: whoever waited was told %d", round, code)
+			t.Errorf("round %d: the waiting receiver got %d", round, code)
 		}
 		if err := socket.WaitClosed(); err != nil {
 			t.Errorf("round %d: %v", round, err)
@@ -376,7 +376,7 @@ func TestAbsentStore(t *testing.T) {
 				t.Errorf("got %v, printed %q", err, &s.Out)
 			}
 			if n := on.Opened(); n < tc.least || n > tc.most {
-				t.Errorf("it tried %d times", n)
+				t.Errorf("the store was opened %d times", n)
 			}
 		})
 	}
@@ -475,7 +475,7 @@ func TestDefinitionIsAppliedByWhoeverOwns(t *testing.T) {
 	on.mu.Lock()
 	defer on.mu.Unlock()
 	if on.process != "" {
-		t.Error("it keeps the namespace that it does not serve")
+		t.Error("a server that does not serve the namespace keeps it")
 	}
 }
 

@@ -99,7 +99,7 @@ func (l *ledger) ask(ctx context.Context, patience time.Duration, method, url st
 		return 0
 	}
 	if out != nil && w.StatusCode < 300 && json.Unmarshal(body, out) != nil {
-		l.t.Errorf("%s: cannot be read: %s", url, body)
+		l.t.Errorf("%s: the response cannot be decoded: %s", url, body)
 	}
 	return w.StatusCode
 }
@@ -132,7 +132,7 @@ func (l *ledger) create() {
 	for _, queue := range []string{busy, aside} {
 		in := map[string]any{"kind": "queue", "path": queue, "properties": map[string]any{"LockDuration": "PT5M", "MaxDeliveryCount": 1000}}
 		if code := l.ask(l.t.Context(), pairPatience, http.MethodPost, at+l.api+"/entities", in, nil); code != http.StatusCreated {
-			l.t.Fatalf("the queue %s is %d", queue, code)
+			l.t.Fatalf("the creation of queue %s returned %d", queue, code)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (l *ledger) sendTo(at, queue, id string) bool {
 		return true
 	case 0, http.StatusServiceUnavailable:
 	default:
-		l.t.Errorf("%s: sending is %d", id, code)
+		l.t.Errorf("%s: sending returned %d", id, code)
 	}
 	return false
 }
@@ -219,7 +219,7 @@ func (l *ledger) take(ctx context.Context, at, queue string, most int, wait stri
 	for _, m := range got.Messages {
 		l.received++
 		if _, ok := l.sent[m.MessageID]; !ok {
-			l.t.Errorf("received %s, which nobody sent", m.MessageID)
+			l.t.Errorf("received %s, which no client has sent", m.MessageID)
 		}
 		if l.settled[m.MessageID] == certain && !stale {
 			l.t.Errorf("received %s, which was completed", m.MessageID)
@@ -265,7 +265,7 @@ func (l *ledger) settle(ctx context.Context, at string, d delivery) {
 	case 0, http.StatusServiceUnavailable, http.StatusGone, http.StatusNotFound: // a lock that is not durable may be lost
 		l.failed++
 	default:
-		l.t.Errorf("%s: completing is %d", d.MessageID, code)
+		l.t.Errorf("%s: completing returned %d", d.MessageID, code)
 	}
 }
 
@@ -315,16 +315,16 @@ func (l *ledger) compare() {
 		_, tried := l.settled[id]
 		switch {
 		case there[id] > 1:
-			l.t.Errorf("%s is there %d times", id, there[id])
+			l.t.Errorf("%s exists %d times", id, there[id])
 		case there[id] == 1 && l.settled[id] == certain:
-			l.t.Errorf("%s was completed, and is there", id)
+			l.t.Errorf("%s was completed, but exists", id)
 		case there[id] == 0 && l.sent[id] == certain && !tried:
-			l.t.Errorf("%s was sent, and is not there", id)
+			l.t.Errorf("%s was sent, but does not exist", id)
 		}
 		delete(there, id)
 	}
 	for id := range there {
-		l.t.Errorf("%s is there, and nobody sent it", id)
+		l.t.Errorf("%s exists, but no client has sent it", id)
 	}
 }
 
@@ -342,7 +342,7 @@ func (l *ledger) look(at, queue string, there map[string]int) {
 			pause(ctx)
 			continue
 		case code != http.StatusOK:
-			l.t.Fatalf("to look is %d", code)
+			l.t.Fatalf("peeking returned %d", code)
 		}
 		if len(page.Messages) == 0 {
 			return

@@ -143,7 +143,7 @@ func (l *succession) freezeAndThaw(who *child, r server.Ready) server.Ready {
 	}
 	for range held {
 		if code := <-early; code == http.StatusNoContent {
-			l.t.Errorf("the former owner of epoch %d settled what it was asked while it was frozen, in epoch %d", r.Epoch, after.Epoch)
+			l.t.Errorf("the former owner of epoch %d settled a message while it was frozen, in epoch %d", r.Epoch, after.Epoch)
 		}
 	}
 	l.pair.state(who, server.StateStandby)

@@ -75,7 +75,7 @@ func TestThreeServers(t *testing.T) {
 		if all.Wait(); stuck.Load() > 0 {
 			c.fail(fmt.Sprintf("%s: clients of %d namespaces do not get on", when, stuck.Load()))
 		}
-		t.Logf("%s: clients of all namespaces get on after %v; owners: %v", when, time.Since(began).Round(10*time.Millisecond), owning(c.owners()))
+		t.Logf("%s: clients of all namespaces make progress after %v; owners: %v", when, time.Since(began).Round(10*time.Millisecond), owning(c.owners()))
 	}
 	works("at first")
 
@@ -103,7 +103,7 @@ func TestThreeServers(t *testing.T) {
 	}
 	for _, p := range []*child{second, fourth} {
 		if c.url(p) == "" {
-			t.Errorf("a server ended that nobody told to: %v\n%s", p.err, &p.said)
+			t.Errorf("a server ended unexpectedly: %v\n%s", p.err, &p.said)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (c *serverGroup) add() *child {
 		case r, ok := <-p.news:
 			if !ok {
 				<-p.done
-				c.t.Fatalf("it has ended: %v\n%s", p.err, &p.said)
+				c.t.Fatalf("the server ended: %v\n%s", p.err, &p.said)
 			}
 			if r.State != server.StateReady && r.State != server.StateStandby {
 				continue
@@ -189,7 +189,7 @@ func (c *serverGroup) stop(p *child) {
 	c.t.Helper()
 	p.signal(syscall.SIGTERM)
 	if <-p.done; p.err != nil {
-		c.t.Errorf("it ended with %v\n%s", p.err, &p.said)
+		c.t.Errorf("the server ended with %v\n%s", p.err, &p.said)
 	}
 }
 

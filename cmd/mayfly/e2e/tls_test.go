@@ -155,7 +155,7 @@ func TestWithoutAMQP(t *testing.T) {
 	var out bytes.Buffer
 	err := server.Run(ctx, server.Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: server.NoListener, Store: "memory:", Ready: func(r server.Ready) {
 		if r.AMQP != "" || r.ConnectionString != "" {
-			t.Errorf("it says %+v", r)
+			t.Errorf("the server reports %+v", r)
 		}
 		Get(t, r.Admin+"/health")
 		cancel()
@@ -172,7 +172,7 @@ func TestTLSFault(t *testing.T) {
 		var d tls.Dialer
 		if nc, err := d.DialContext(t.Context(), "tcp", at); err == nil {
 			nc.Close()
-			t.Error("a client trusts a CA that it does not know")
+			t.Error("a client accepts a CA that it does not know")
 		}
 	}
 	speaksPlainly := func(t *testing.T, at string) {
