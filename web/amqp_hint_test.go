@@ -60,7 +60,7 @@ func TestAMQPAtThePortOfHTTP(t *testing.T) {
 					body, err := io.ReadAll(r.Body)
 					r.Body.Close()
 					if err != nil || r.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), tc.want) {
-						t.Errorf("%q hears %d %q, %v", pieces, r.StatusCode, body, err)
+						t.Errorf("%q got %d %q, %v", pieces, r.StatusCode, body, err)
 					}
 					_ = nc.Close()
 				}
@@ -91,7 +91,7 @@ func TestAlmostAMQP(t *testing.T) {
 		body, err := io.ReadAll(r.Body)
 		r.Body.Close()
 		if err != nil || strings.Contains(string(body), "elsewhere") {
-			t.Errorf("it hears %d %q, %v", r.StatusCode, body, err)
+			t.Errorf("the client got %d %q, %v", r.StatusCode, body, err)
 		}
 	}
 }

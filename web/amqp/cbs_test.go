@@ -141,7 +141,7 @@ func TestLinksOutOfTime(t *testing.T) {
 			}
 		}
 		if _, err := c.s.NewSender(t.Context(), "q", nil); err == nil {
-			t.Fatal("a link without a token")
+			t.Fatal("a link without a token was attached")
 		}
 		show("q", time.Minute)
 		show("r", 3*time.Minute)
@@ -177,10 +177,10 @@ func TestLinksOutOfTime(t *testing.T) {
 			_, err = from.Receive(t.Context(), nil)
 		}
 		if !strings.Contains(err.Error(), "ExpiredToken") {
-			t.Errorf("the receiver: %v", err)
+			t.Errorf("the receiver got %v", err)
 		}
 		if _, err := c.s.NewSender(t.Context(), "q", nil); err == nil {
-			t.Error("a link with a token whose time is over")
+			t.Error("a link with an expired token was attached")
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
@@ -225,7 +225,7 @@ func TestLinkByWayOutOfTime(t *testing.T) {
 				synctest.Wait()
 				err = s.Send(t.Context(), goamqp.NewMessage([]byte("x")), nil)
 				if (err == nil) != (len(renewed) == 2) || err != nil && !strings.Contains(err.Error(), "ExpiredToken") {
-					t.Errorf("it comes to %v", err)
+					t.Errorf("the send returned %v", err)
 				}
 			})
 		})

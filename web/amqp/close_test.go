@@ -63,7 +63,7 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 				before := time.Now()
 				w.s.Close(ctx)
 				if d := time.Since(before); d != 7*time.Second {
-					t.Errorf("it took %v, and ctx and two seconds are 7 s", d)
+					t.Errorf("Close took %v, want 7 s, which is ctx and two seconds", d)
 				}
 				if !strings.Contains(log.String(), "connections=1") {
 					t.Errorf("the log says %q", &log)
@@ -71,7 +71,7 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 				goOn()
 				w.s.Close(context.Background())
 				if err := w.s.Check(); err != nil || w.s.Connections(connections.Query{}).Total != 0 {
-					t.Errorf("somebody is there still, %v", err)
+					t.Errorf("a connection remains, %v", err)
 				}
 			})
 		})
@@ -87,7 +87,7 @@ func TestCloseIsCutShort(t *testing.T) {
 		before := time.Now()
 		w.s.Close(ctx)
 		if d := time.Since(before); d != time.Second {
-			t.Errorf("it took %v", d)
+			t.Errorf("Close took %v", d)
 		}
 	})
 }

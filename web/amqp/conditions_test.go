@@ -173,7 +173,7 @@ func TestConditions(t *testing.T) {
 					t.Errorf("the text is %q", e.Description)
 				}
 				if err := bystander.Send(t.Context(), goamqp.NewMessage(nil), nil); err != nil { // ERR-6
-					t.Errorf("another link is no good any more: %v", err)
+					t.Errorf("another link cannot be used any more: %v", err)
 				}
 			})
 		})
@@ -218,7 +218,7 @@ func TestRecoveries(t *testing.T) {
 		}
 		got := take(r, messages)
 		if _, locked := w.count("q"); locked != messages {
-			t.Fatalf("%d are locked", locked)
+			t.Fatalf("%d messages are locked", locked)
 		}
 		for _, m := range got[:2_000] {
 			if err := r.ReleaseMessage(ctx, m); err != nil {
@@ -309,7 +309,7 @@ func TestGoAMQP(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([]string{body, body, body}, got); diff != "" {
-			t.Error("what came is not what went")
+			t.Error("the received message differs from the sent one")
 		}
 	})
 }

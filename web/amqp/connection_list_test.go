@@ -78,26 +78,26 @@ func TestConnectionList(t *testing.T) {
 
 		got := w.only(connections.Query{Entity: "orders", Links: 1})
 		if len(got.Links) != 1 || got.Links[0].Role != connections.Sender || got.Attached != 2 {
-			t.Errorf("asked for one link: %+v", got)
+			t.Errorf("with at most one link: %+v", got)
 		}
 		got, ok := w.s.Connection(got.ID, 10)
 		if !ok {
-			t.Fatal("it is gone")
+			t.Fatal("the connection is not listed")
 		}
 		if got.Client != "AMQP orders-worker" || got.SDK != connections.Go || got.Version != "1.11.0" || got.Platform != "go1.26 · linux" || got.TLS || got.WebSocket {
 			t.Errorf("it is %+v", got)
 		}
 		if got.FramesIn == 0 || got.FramesOut == 0 || got.BytesIn < 5*8 || got.BytesOut < 3*8 {
-			t.Errorf("its traffic is %+v", got.Traffic)
+			t.Errorf("the traffic is %+v", got.Traffic)
 		}
 		if want := (connections.Totals{Attached: 2, Receivers: 1, Senders: 1, Credit: got.Credit, Unsettled: 3, Locks: 3, Sent: 5, Delivered: 3}); got.Totals != want {
-			t.Errorf("it comes to %+v, not %+v", got.Totals, want)
+			t.Errorf("the totals are %+v, want %+v", got.Totals, want)
 		}
 		if want := []connections.Link{
 			{Name: got.Links[0].Name, Path: "orders", Role: connections.Sender, Since: got.Since, Credit: got.Links[0].Credit, Messages: 5},
 			{Name: "mine", Path: "orders", Role: connections.Receiver, Since: got.Since.Add(time.Second), Credit: got.Credit, Unsettled: 3, Locks: 3, Messages: 3},
 		}; !gocmp.Equal(got.Links, want) {
-			t.Errorf("its links: %s", gocmp.Diff(want, got.Links))
+			t.Errorf("the links are: %s", gocmp.Diff(want, got.Links))
 		}
 		if err := rcv.AcceptMessage(ctx, m); err != nil {
 			t.Fatal(err)
@@ -110,13 +110,13 @@ func TestConnectionList(t *testing.T) {
 		synctest.Wait()
 		got = w.only(connections.Query{Client: "AMQP orders-worker", Links: 10})
 		if got.Receivers != 2 || !got.Links[2].ConcernsEntity("orders") || got.Links[2].ConcernsEntity("order") || got.Links[2].ConcernsEntity("replies") {
-			t.Errorf("of the dead letters: %+v", got.Links[2])
+			t.Errorf("the link to the dead letters is %+v", got.Links[2])
 		}
 		if got.FramesIn <= before || !got.LastReceived.After(got.Since.Add(time.Minute)) {
-			t.Errorf("it was heard %s after it came, %d frames", got.LastReceived.Sub(got.Since), got.FramesIn)
+			t.Errorf("the last frame arrived %s after the connection, %d frames", got.LastReceived.Sub(got.Since), got.FramesIn)
 		}
 		if n := len(w.s.Connections(connections.Query{Entity: "replies"}).Connections); n != 0 {
-			t.Errorf("%d connections are at an entity that nobody is at", n)
+			t.Errorf("%d connections are listed for an entity without links", n)
 		}
 	})
 }
@@ -153,21 +153,21 @@ func TestDisconnect(t *testing.T) {
 		c := w.dialAs("twin", map[string]any{"user-agent": "azsdk-python-servicebus/7.14.3 Python/3.12"})
 		synctest.Wait()
 		if _, ok := w.s.Client("twin"); ok {
-			t.Error("a name without a protocol is known")
+			t.Error("a client name without a protocol was found")
 		}
 		client, ok := w.s.Client("AMQP twin")
 		if !ok || client.SDK != connections.Python || client.Version != "7.14.3" || !client.DisconnectedAt.IsZero() {
 			t.Errorf("the newest twin is %+v", client)
 		}
 		if _, ok := w.s.Disconnect("1-77"); ok {
-			t.Error("nobody was disconnected")
+			t.Error("no connection was closed")
 		}
 		if was, ok := w.s.Disconnect(client.ID); !ok || was.Client != "AMQP twin" {
 			t.Errorf("it was %+v", was)
 		}
 		<-c.Done()
 		if e, ok := errors.AsType[*goamqp.ConnError](c.Err()); !ok || e.RemoteErr == nil || e.RemoteErr.Condition != goamqp.ErrCondConnectionForced || !strings.HasPrefix(e.RemoteErr.Description, "An operator closed this connection. TrackingId:") {
-			t.Errorf("it hears %v", c.Err())
+			t.Errorf("the client got %v", c.Err())
 		}
 		synctest.Wait()
 		if left, ok := w.s.Client("AMQP twin"); !ok || left.ID == client.ID || left.ID == "" {
@@ -183,7 +183,7 @@ func TestDisconnect(t *testing.T) {
 		}
 		synctest.Wait()
 		if left, ok := w.s.Client("AMQP twin"); ok {
-			t.Errorf("after 300 others it is still remembered: %+v", left)
+			t.Errorf("after 300 other clients this one is still remembered: %+v", left)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestConnectionsInPieces(t *testing.T) {
 				all = append(all, c.Container)
 			}
 			if l.Total != 7 {
-				t.Errorf("%d in all", l.Total)
+				t.Errorf("got %d connections in all", l.Total)
 			}
 			if q.Before = l.Before; l.Before == 0 {
 				break

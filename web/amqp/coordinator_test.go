@@ -38,7 +38,7 @@ func TestMostTransactions(t *testing.T) {
 		amqptest.Expect[*wire.Flow](c.Client)
 		kept, ok := c.Send(0, 51, 1, wire.AppendSection(nil, wire.SectionValue, (&wire.Declare{}).Append(nil))).(wire.Declared)
 		if !ok {
-			t.Fatal("not declared")
+			t.Fatal("the transaction was not declared")
 		}
 		var last []byte
 		for range 999 {
@@ -221,7 +221,7 @@ func TestManagementAndDischarge(t *testing.T) {
 			}
 			switch {
 			case reply == nil:
-				t.Fatalf("%d: there is no answer", i)
+				t.Fatalf("%d: no reply arrived", i)
 			case reply.Status == 200:
 			case reply.Condition == string(wire.CondTransactionUnknownID):
 				left++
@@ -229,11 +229,11 @@ func TestManagementAndDischarge(t *testing.T) {
 				t.Errorf("%d: %+v", i, reply)
 			}
 			if n := h.active("q"); n != messages-1-int(i)+left {
-				t.Errorf("%d: %d are there, and %+v was told", i, n, reply)
+				t.Errorf("%d: got %d messages, and the reply %+v", i, n, reply)
 			}
 		}
 		if left < messages/2 {
-			t.Errorf("%d settlements that came behind the discharge were refused", left)
+			t.Errorf("%d settlements that arrived after the discharge were refused", left)
 		}
 	})
 }

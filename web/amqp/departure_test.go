@@ -150,7 +150,7 @@ func TestSendsAreAnsweredBeforeDetach(t *testing.T) {
 					go tc.say(c)
 					got = brief(frames(c.Client))
 					if slices.Contains(got, "detach") || slices.Contains(got, "disposition") {
-						t.Errorf("while the broker is busy came %v", got)
+						t.Errorf("while the broker is busy, received %v", got)
 					}
 				})
 				got = slices.DeleteFunc(append(got, brief(frames(c.Client))...), func(s string) bool { return s == "flow" })
@@ -180,7 +180,7 @@ func TestDischargeIsAnsweredBeforeDetach(t *testing.T) {
 			t.Error(diff)
 		}
 		if n := h.active("q"); n != 1 {
-			t.Errorf("%d messages are there", n)
+			t.Errorf("got %d messages", n)
 		}
 	})
 }

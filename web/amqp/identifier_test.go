@@ -56,7 +56,7 @@ func TestIdentifiers(t *testing.T) {
 				w.b.CreateQueue("q", engine.Config{})
 				w.client().Attach(0, tc.attach)
 				if got := w.only(connections.Query{Links: 9}).Links; len(got) != 1 || got[0].Identifier != tc.want {
-					t.Errorf("it is told as %+v", got)
+					t.Errorf("got links %+v", got)
 				}
 			})
 		})

@@ -36,7 +36,7 @@ func (h bubbleWorld) large() *amqptest.Client {
 	c := h.connect()
 	c.Begin(0)
 	if a := c.AttachSender(0, 0, "large"); a.MaxMessageSize.Or(0) != 10<<20 {
-		h.Errorf("messages may have %v bytes", a.MaxMessageSize)
+		h.Errorf("the maximum message size is %v", a.MaxMessageSize)
 	}
 	return c
 }
@@ -56,7 +56,7 @@ func (h bubbleWorld) receive(c *amqptest.Client, path string, n int) (bodies [][
 func (h bubbleWorld) same(got, want []byte) {
 	h.Helper()
 	if !bytes.Equal(got, want) {
-		h.Errorf("%d bytes came out of %d, or others", len(got), len(want))
+		h.Errorf("received %d bytes of %d, or other bytes", len(got), len(want))
 	}
 }
 
@@ -126,7 +126,7 @@ func TestLargeOrder(t *testing.T) {
 			h.same(got[2+2*i], pattern(300_000))
 		}
 		if n := h.active("q"); n != 16 {
-			t.Errorf("%d small ones are there", n)
+			t.Errorf("got %d small messages", n)
 		}
 	})
 }
@@ -246,7 +246,7 @@ func TestIncompleteBytes(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := h.s.IncomingBytes(); n > 1_000_000 {
-			t.Errorf("%d bytes are kept: more than half", n)
+			t.Errorf("%d bytes are kept: more than half the limit", n)
 		}
 		h.accepted(healthy.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))))
 		synctest.Wait() // its bytes may be given back after the answer
@@ -264,7 +264,7 @@ func TestIncompleteBytes(t *testing.T) {
 			}
 		}
 		if taken != 8 || busy != 2 { // 120,000 bytes each
-			t.Errorf("%d were taken, %d not", taken, busy)
+			t.Errorf("%d messages were accepted, %d refused as busy", taken, busy)
 		}
 		h.accepted(c.Send(0, 0, 99, amqptest.DataMessage(pattern(600_000))))
 		synctest.Wait()

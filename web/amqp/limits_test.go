@@ -30,7 +30,7 @@ func TestLimits(t *testing.T) {
 		"connection-sessions": {"2", func(h bubbleWorld) {
 			c := h.connect()
 			if most := c.ServerOpen.ChannelMax; most != wire.Some[uint16](1) {
-				h.Errorf("the last channel is %v", most)
+				h.Errorf("the channel-max is %v", most)
 			}
 			c.Begin(0)
 			c.Begin(1)
@@ -65,13 +65,13 @@ func TestLimits(t *testing.T) {
 			h.accepted(c.Send(0, 0, 9, amqptest.DataMessage(nil))) // no other frame comes before this answer
 			c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 1, Settled: true, State: wire.Accepted{}})
 			if got := c.DataOf(c.ReceiveDelivery().Payload); got[0] != 3 {
-				h.Errorf("%v came", got)
+				h.Errorf("received %v", got)
 			}
 		}},
 		"frame-size": {"1000", func(h bubbleWorld) {
 			c := h.sender()
 			if most := c.ServerOpen.MaxFrameSize; most != wire.Some[uint32](1000) {
-				h.Errorf("a frame may have %v bytes", most)
+				h.Errorf("the max-frame-size is %v", most)
 			}
 			d := amqptest.MessageTransfer(0, 0, nil)
 			over := len(wire.AppendFrame(nil, 0, d)) + 8
@@ -112,7 +112,7 @@ func (h bubbleWorld) refused(c *amqptest.Client, channel uint16, a wire.Attach) 
 func (h bubbleWorld) because(e *wire.Error, want wire.Condition) {
 	h.Helper()
 	if e == nil || e.Condition != want || e.Description == "" {
-		h.Errorf("it was because of %+v; want %s", e, want)
+		h.Errorf("the error is %+v; want %s", e, want)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestSendersCredit(t *testing.T) {
 		count := f.DeliveryCount.Or(0)
 		for id := range uint32(5000) {
 			if count == limit {
-				t.Fatalf("the credit is used up after %d", id)
+				t.Fatalf("the credit is used up after %d messages", id)
 			}
 			c.WriteFrames(0, amqptest.MessageTransfer(0, id, amqptest.DataMessage(nil)))
 			count++

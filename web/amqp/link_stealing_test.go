@@ -34,7 +34,7 @@ func holdingClient(w *world) *amqptest.Client {
 	c.Attach(0, *mine(0, "q", value.OfString("a")))
 	c.WriteFrames(0, flow(0, 1, nil))
 	if m := c.ReceiveDelivery(); string(c.DataOf(m.Payload)) != "m1" {
-		w.t.Fatal("another message came")
+		w.t.Fatal("received another message")
 	}
 	return c
 }
@@ -96,7 +96,7 @@ func TestTakeoverIsOneStep(t *testing.T) {
 			t.Error(diff)
 		}
 		if got := sentFrames(rival); got != nil {
-			t.Errorf("the rival heard %q", got)
+			t.Errorf("the rival got %q", got)
 		}
 		if _, locked := w.count("q"); locked != 0 {
 			t.Errorf("%d messages are locked", locked)
@@ -119,7 +119,7 @@ func TestTakeoverComesAfterSettlements(t *testing.T) {
 		c.WriteFrames(0, say...)
 		time.Sleep(20 * time.Second)
 		if active, locked := w.count("q"); active != 1 || locked != 1 {
-			t.Errorf("%d messages are active and %d locked, and m3 and m2 should be", active, locked)
+			t.Errorf("%d messages are active and %d locked; want m3 and m2", active, locked)
 		}
 	})
 }
@@ -136,7 +136,7 @@ func TestTakeoverCountsNothing(t *testing.T) {
 			rows, err := r.Browse(engine.Browse{Path: "q", Limit: 3})
 			for _, row := range rows {
 				if n := row.Message.DeliveryCount; n != 0 {
-					t.Errorf("#%d has failed %d times", row.Message.Seq, n)
+					t.Errorf("message %d has %d failed deliveries", row.Message.Seq, n)
 				}
 			}
 			return err
@@ -184,7 +184,7 @@ func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 					c.Disconnect()
 					time.Sleep(20 * time.Second)
 					if n := w.s.Connections(connections.Query{}).Total; n != 0 {
-						t.Errorf("%d connections are there", n)
+						t.Errorf("got %d connections", n)
 					}
 					return
 				}
@@ -258,7 +258,7 @@ func TestTakeoverWhileReadOnly(t *testing.T) {
 		if err := w.b.Read(t.Context(), func(r broker.Reader) error {
 			s, err := r.State("q")
 			if s.Receivers != 0 {
-				t.Errorf("%d receivers are there", s.Receivers)
+				t.Errorf("got %d receivers", s.Receivers)
 			}
 			return err
 		}); err != nil {

@@ -120,7 +120,7 @@ func TestClosed(t *testing.T) {
 			}
 		}
 		if err := c.ReadError(); !errors.Is(err, io.EOF) {
-			t.Errorf("after %v the connection is still there: %v", time.Since(before), err)
+			t.Errorf("after %v the connection is still open: %v", time.Since(before), err)
 		}
 	})
 }

@@ -199,7 +199,7 @@ func TestSessionStateOverManagement(t *testing.T) {
 				set = value.Value{}
 			}
 			if !got.Equal(set) {
-				t.Errorf("%v was got, %v was set", got, set)
+				t.Errorf("got the state %v, set %v", got, set)
 			}
 		}
 	})
@@ -434,7 +434,7 @@ func TestTags(t *testing.T) {
 		c.GrantCredit(0, 0, 0, 1)
 		locked := c.ReceiveDelivery()
 		if len(locked.DeliveryTag) != 16 || locked.Settled.Or(true) || locked.MessageFormat.Or(9) != 0 {
-			t.Errorf("under a lock comes %+v", locked)
+			t.Errorf("the locked delivery is %+v", locked)
 		}
 		token := wire.TagOfLockToken([16]byte(locked.DeliveryTag))
 		if want := "x-opt-lock-token\x98" + string(token[:]); !strings.Contains(string(locked.Payload), want) {
@@ -445,7 +445,7 @@ func TestTags(t *testing.T) {
 		}
 		c.GrantCredit(0, 1, 0, 1)
 		if deleted := c.ReceiveDelivery(); len(deleted.DeliveryTag) != 0 || !deleted.Settled.Or(false) {
-			t.Errorf("for good comes %+v", deleted)
+			t.Errorf("the deleted delivery is %+v", deleted)
 		}
 	})
 }

@@ -124,7 +124,7 @@ func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 		third := theirs() // the name is free again, so it means the server's own namespace
 		synctest.Wait()
 		if n := w.s.Connections(connections.Query{}).Total; n != 2 {
-			t.Errorf("%d are connected to the server's own; want 2", n)
+			t.Errorf("%d clients are connected to the server's own namespace; want 2", n)
 		}
 		third.Begin(0)
 		ours.Begin(0)

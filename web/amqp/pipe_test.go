@@ -31,7 +31,7 @@ func TestPipeKeepsOrder(t *testing.T) {
 	p.closeWriter(errDeliveryBrokenOff) // ignored
 	rest, err := io.ReadAll(iotest.HalfReader(p))
 	if out = append(out, rest...); err != nil || !bytes.Equal(in, out) {
-		t.Errorf("%d bytes came out of %d, or others, %v", len(out), len(in), err)
+		t.Errorf("read %d bytes of %d, or other bytes, %v", len(out), len(in), err)
 	}
 }
 
@@ -50,22 +50,22 @@ func TestPipeEnds(t *testing.T) {
 			write := func() { _, _ = p.Write(make([]byte, pipeHighWater+1)) } //nolint:errcheck // it never fails
 			write()
 			if !p.full() {
-				t.Error("it is not full")
+				t.Error("the pipe is not full")
 			}
 			tc.end(p)
 			select {
 			case <-p.roomSignal:
 			default:
-				t.Error("the writer is not told")
+				t.Error("the writer gets no signal")
 			}
 			if write(); p.full() {
-				t.Error("it is full")
+				t.Error("the pipe is still full")
 			}
 			if !tc.reads {
 				return
 			}
 			if n, err := p.Read(make([]byte, 10)); n != 0 || !errors.Is(err, errDeliveryBrokenOff) {
-				t.Errorf("it gives %d bytes and %v", n, err)
+				t.Errorf("Read returned %d bytes and %v", n, err)
 			}
 		})
 	}

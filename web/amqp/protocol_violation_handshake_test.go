@@ -93,7 +93,7 @@ func TestHandshakeOffences(t *testing.T) {
 				synctest.Wait()
 				inLog(t, log.String(), tc.why == "")
 				if opens := tc.want[len(tc.want)-1] == opened; opens != (tc.why != "") {
-					t.Errorf("%q is why the answer is %q", tc.why, tc.want)
+					t.Errorf("allowed because %q, but the answer is %q", tc.why, tc.want)
 				}
 			})
 		})

@@ -203,7 +203,7 @@ func testSchedules(t *testing.T, c *azservicebus.Client) error {
 		return err
 	}
 	if len(seqs) != 1 {
-		t.Errorf("one message got the numbers %v", seqs)
+		t.Errorf("one scheduled message got the numbers %v", seqs)
 	}
 	return s.CancelScheduledMessages(ctx, seqs, nil)
 }
@@ -242,7 +242,7 @@ func testNoEntity(t *testing.T, c *azservicebus.Client) error {
 	}
 	_, err = r.ReceiveMessages(ctx, 1, nil)
 	if err == nil || !strings.Contains(err.Error(), "The messaging entity 'nothing' could not be found.") {
-		t.Errorf("a receiver of nothing failed with %v", err)
+		t.Errorf("a receiver of a missing entity failed with %v", err)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func TestCopies(t *testing.T) {
 		c := w.client()
 		locker := c.Attach(0, amqptest.ReceiverAttach(1, "q"))
 		if locker.Source.DistributionMode.IsSet() {
-			t.Error("a distribution mode came back that was not asked for")
+			t.Error("the answer has a distribution mode that was not requested")
 		}
 		c.GrantCredit(0, 1, 0, 1)
 		c.ReceiveDelivery()
@@ -178,7 +178,7 @@ func TestCopies(t *testing.T) {
 		w.send("q", "", "c")
 		c.WriteFrames(0, flow(10, 1, nil))
 		if tr := c.ReceiveDelivery(); string(c.DataOf(tr.Payload)) != "c" {
-			t.Error("what came later was not shown")
+			t.Error("a later message was not copied")
 		}
 		if active, locked := w.count("q"); active != 2 || locked != 1 {
 			t.Errorf("%d are active and %d locked", active, locked)
@@ -251,16 +251,16 @@ func TestSelectorsCost(t *testing.T) {
 				}
 				synctest.Wait()
 				each, counted := (memoryInUse()-before)/links, (w.s.LinkBytes()-taken)/links
-				t.Logf("a link takes %d bytes, and is counted as %d", each, counted)
+				t.Logf("a link uses %d bytes, and is counted as %d", each, counted)
 				if each > counted {
-					t.Error("that is too little")
+					t.Error("the count is too small")
 				}
 				for handle := range uint32(links) {
 					c.WriteFrames(0, &wire.Detach{Handle: handle, Closed: true})
 				}
 				frames(c)
 				if now := w.s.LinkBytes(); now != taken {
-					t.Errorf("%d bytes are counted afterwards, %d before", now, taken)
+					t.Errorf("%d bytes are counted after the detach, %d before", now, taken)
 				}
 			})
 		})

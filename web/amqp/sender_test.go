@@ -119,7 +119,7 @@ func TestDrainInOneWrite(t *testing.T) {
 		}
 		w.send("q", "", "1")
 		if got := sentFrames(c); got != nil {
-			t.Errorf("without credit came %q", got)
+			t.Errorf("without credit, received %q", got)
 		}
 	})
 }
@@ -170,7 +170,7 @@ func TestWindow(t *testing.T) {
 		} {
 			c.WriteFrames(0, step.flow)
 			if diff := cmp.Diff(step.want, sentFrames(c)); diff != "" {
-				t.Errorf("%d seen, room for %d: %s", step.flow.NextIncomingID.Or(0), step.flow.IncomingWindow, diff)
+				t.Errorf("%d transfers seen, window of %d: %s", step.flow.NextIncomingID.Or(0), step.flow.IncomingWindow, diff)
 			}
 		}
 	})
@@ -188,17 +188,17 @@ func TestWindowOfAnswers(t *testing.T) {
 		m := manages(c, "q")
 		m.ask("com.microsoft:peek-message", nil)
 		if got := transfers(frames(c)); got != 0 {
-			t.Errorf("%d transfers came without credit", got)
+			t.Errorf("received %d transfers without credit", got)
 		}
 		c.WriteFrames(0, flow(0, 1, func(f *wire.Flow) { f.Handle = wire.Some[uint32](1); f.IncomingWindow = 1 }))
 		for seen := range uint32(3) {
 			if got := transfers(frames(c)); got != 1 {
-				t.Fatalf("%d transfers came into a window of one", got)
+				t.Fatalf("received %d transfers with a window of one", got)
 			}
 			c.WriteFrames(0, &wire.Flow{NextIncomingID: wire.Some(seen + 1), IncomingWindow: 1, OutgoingWindow: 1})
 		}
 		if got := frames(c); transfers(got) != 1 || got[0].(*wire.Transfer).More {
-			t.Errorf("at the end came %+v", got)
+			t.Errorf("the last transfer is %+v", got)
 		}
 	})
 }
@@ -265,7 +265,7 @@ func TestUnsettledLimit(t *testing.T) {
 		c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some[uint32](9), Settled: true, State: wire.Accepted{}})
 		c.WriteFrames(0, flow(10_000, 100, nil))
 		if got := transfers(frames(c)); got != 10 {
-			t.Errorf("%d came after ten were settled", got)
+			t.Errorf("received %d messages after ten were settled", got)
 		}
 	})
 }
@@ -337,7 +337,7 @@ func TestIdleStays(t *testing.T) {
 			synctest.Wait()
 			w.send("q", "", "x")
 			if m, err := r.Receive(t.Context(), nil); err != nil || string(m.GetData()) != "x" {
-				t.Errorf("after an hour came %v, %v", m, err)
+				t.Errorf("after an hour, got %v, %v", m, err)
 			}
 		})
 	})

@@ -45,14 +45,14 @@ func TestAccept(t *testing.T) {
 				a := c.Attach(0, asks(0, "q", tc.ask, 1_000))
 				got, _ := a.Source.Filter.Lookup("com.microsoft:session-filter")
 				if !got.Equal(tc.want) {
-					t.Errorf("the filter is %v, not %v", got, tc.want)
+					t.Errorf("the filter is %v, want %v", got, tc.want)
 				}
 				until, _ := a.Properties.Lookup("com.microsoft:locked-until-utc")
 				if want := wire.DotNetTicks(time.Now().Add(time.Minute).UnixMilli()); until.Kind() != value.Long || !until.Equal(value.OfLong(want)) {
-					t.Errorf("locked until %v, not %d", until, want)
+					t.Errorf("locked until %v, want %d", until, want)
 				}
 				if _, ok := a.Properties.Lookup("com.microsoft:timeout"); ok {
-					t.Error("the client's own properties came back")
+					t.Error("the answer has the client's own properties")
 				}
 			})
 		})
@@ -215,7 +215,7 @@ func TestSessionReturned(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := h.Decode(m.Header); err != nil || h.DeliveryCount.Or(99) != 0 {
-					t.Errorf("it was counted: %d, %v", h.DeliveryCount.Or(99), err)
+					t.Errorf("the delivery was counted: %d, %v", h.DeliveryCount.Or(99), err)
 				}
 			})
 		})
@@ -248,7 +248,7 @@ func TestGoodbyeWaits(t *testing.T) {
 				synctest.Wait()
 				c.WriteFrames(0, bye)
 				if got := brief(frames(c)); got != nil {
-					t.Errorf("the server said %q before it was so", got)
+					t.Errorf("the server answered %q before the session was released", got)
 				}
 				<-sent
 				time.Sleep(2 * time.Second)
@@ -280,14 +280,14 @@ func TestDetachOfAnUnansweredAttach(t *testing.T) {
 				synctest.Wait()
 				c.WriteFrames(0, &a, bye)
 				if got := brief(frames(c)); got != nil {
-					t.Errorf("the server said %q before it was so", got)
+					t.Errorf("the server answered %q before the session was released", got)
 				}
 				<-sent
 				if name == "detach" {
 					amqptest.Expect[*wire.Attach](c)
 				}
 				if amqptest.Expect[wire.Performative](c).Code() != bye.Code() {
-					t.Error("the server said something else")
+					t.Error("the server answered otherwise")
 				}
 				next.Attach(0, a)
 			})
@@ -437,7 +437,7 @@ func TestSessionLost(t *testing.T) {
 			synctest.Wait()
 			runtime.GC()
 			if len(all) != 1 || all[0]() {
-				t.Errorf("of %d receivers one is kept whose client has gone", len(all))
+				t.Errorf("of %d receivers, one is left whose client has disconnected", len(all))
 			}
 		})
 	})

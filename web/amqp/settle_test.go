@@ -23,7 +23,7 @@ func received(t *testing.T, w *world, n int) *amqptest.Client {
 	c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 	c.WriteFrames(0, flow(0, uint32(n), nil))
 	if got := transfers(frames(c)); got != n {
-		t.Fatalf("%d of %d came", got, n)
+		t.Fatalf("received %d of %d messages", got, n)
 	}
 	return c
 }
@@ -126,7 +126,7 @@ func TestPartialSettlement(t *testing.T) {
 			}
 			c.WriteFrames(0, flow(4, 2, nil))
 			if got := transfers(frames(c)); got != 2 {
-				t.Errorf("the link is no good any more: %d came", got)
+				t.Errorf("the link cannot be used any more: received %d messages", got)
 			}
 		})
 	})
@@ -239,7 +239,7 @@ func TestSettledTogether(t *testing.T) {
 					t.Errorf("%d %s; %d are active and %d locked", a.Status, a.Text, active, locked)
 				}
 				if lost := "com.microsoft:message-lock-lost"; tc.status == 410 && a.Condition != lost {
-					t.Errorf("the condition is %s, and SDKs know %s", a.Condition, lost)
+					t.Errorf("the condition is %s, but SDKs match %s", a.Condition, lost)
 				}
 			})
 		})
@@ -290,7 +290,7 @@ func TestUnseen(t *testing.T) {
 				}
 				bye(c)
 				if active, _ := w.count("q"); active != 3 {
-					t.Fatalf("%d are free", active)
+					t.Fatalf("%d messages are active", active)
 				}
 				other := w.client()
 				other.Attach(0, amqptest.ReceiverAttach(0, "q"))
@@ -305,7 +305,7 @@ func TestUnseen(t *testing.T) {
 						t.Fatal(err)
 					}
 					if n := h.DeliveryCount.Or(99); n != 0 {
-						t.Errorf("a delivery that nobody saw made the count %d", n)
+						t.Errorf("a delivery that the client has not received made the count %d", n)
 					}
 				}
 			})

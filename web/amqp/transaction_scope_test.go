@@ -118,7 +118,7 @@ func TestReceiversAttachedTogether(t *testing.T) {
 						}
 					}
 					if len(refused) != min(1, len(tc.refused)) || len(refused) > 0 && !slices.Contains(tc.refused, refused[0]) {
-						t.Errorf("refused are %v", refused)
+						t.Errorf("the refused links are %v", refused)
 					}
 				}
 			})
@@ -136,7 +136,7 @@ func TestSettlementsSpan(t *testing.T) {
 		c.in(c.sendIn(id, 1, nil), id)
 		c.settle(0, 0, id, wire.Accepted{}, false)
 		if got := c.outcomes(); len(got) != 1 || got[0] != "0-0 rejected amqp:not-allowed, unsettled" {
-			t.Errorf("it says %v", got)
+			t.Errorf("the error is %v", got)
 		}
 		h.accepted(c.discharge(id, false))
 	})
@@ -166,7 +166,7 @@ func TestCancelInTransaction(t *testing.T) {
 			}
 			h.accepted(c.discharge(id, fail))
 			if n := h.active("q"); n == 1 != fail {
-				t.Errorf("rolled back %t: %d are there", fail, n)
+				t.Errorf("rolled back %t: got %d messages", fail, n)
 			}
 		}
 	})

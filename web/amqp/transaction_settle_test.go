@@ -226,7 +226,7 @@ func TestSettledInTransaction(t *testing.T) {
 					t.Error(diff)
 				}
 				if n := h.active("q"); n != tc.left {
-					t.Errorf("%d messages are there; want %d", n, tc.left)
+					t.Errorf("got %d messages; want %d", n, tc.left)
 				}
 			})
 		})
@@ -261,7 +261,7 @@ func TestReleasedByRollback(t *testing.T) {
 				synctest.Wait()
 				got := c.outcomes()
 				if !slices.Contains(got, "*wire.Transfer") || vanishes == slices.Contains(got, "discharge accepted") {
-					t.Errorf("session %t, vanishes %t: after the rollback came %v", session, vanishes, got)
+					t.Errorf("session %t, vanishes %t: after the rollback received %v", session, vanishes, got)
 				}
 			})
 		}
@@ -294,7 +294,7 @@ func TestTransactionMissesSettled(t *testing.T) {
 					t.Error(diff)
 				}
 				if n := h.active("q"); n != 3 {
-					t.Errorf("%d messages are there", n)
+					t.Errorf("got %d messages", n)
 				}
 			})
 		})

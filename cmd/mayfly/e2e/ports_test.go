@@ -295,7 +295,7 @@ func TestPortsOfTheServersOwn(t *testing.T) {
 		}
 	}
 	if err := sendsAs(t, s.AMQP, "none.localhost", "x"); err == nil {
-		t.Error("a message for an unknown host was accepted at the strict port")
+		t.Error("a message for an unknown namespace was accepted")
 	}
 	if n := Entity(t, s, "orders").Counts.Active; n != 2 || s.ConnectionString == s.Listen[0].ConnectionString {
 		t.Errorf("got %d messages; the connection string is %s", n, s.ConnectionString)

@@ -98,7 +98,7 @@ func TestIncoming(t *testing.T) {
 			}
 			got := out.Content
 			if (got.Wire != "") != tc.wired {
-				t.Errorf("beside it is kept %q", got.Wire)
+				t.Errorf("Wire has %q", got.Wire)
 			}
 			if s, _ := tc.original.Properties.MessageID.Str(); tc.want.MessageID == "" {
 				tc.want.MessageID = s
@@ -126,7 +126,7 @@ func everyType() value.Properties {
 func TestMessageIDGiven(t *testing.T) {
 	a, b := must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode())), must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode()))
 	if len(a.Content.MessageID) != 32 || a.Content.MessageID == b.Content.MessageID {
-		t.Errorf("they are %q and %q", a.Content.MessageID, b.Content.MessageID)
+		t.Errorf("the generated ids are %q and %q", a.Content.MessageID, b.Content.MessageID)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestSubmitRefused(t *testing.T) {
 	}
 	out = must[broker.Outgoing](t)(codec.DecodeMessage(variant(func(s *spoken) { s.Footer = pairs("f", value.OfBinary(make([]byte, 64<<10))) }).encode()))
 	if _, err = engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits()); !errors.Is(err, engine.ErrArgument) {
-		t.Errorf("a footer counts as the properties do: %v", err)
+		t.Errorf("the size of a footer is counted differently from that of properties: %v", err)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestScheduled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := codec.DecodeScheduled(body); err == nil {
-				t.Error("it was accepted")
+				t.Error("the body was accepted")
 			} else if _, status := codec.AMQPError(err); status != 400 {
 				t.Errorf("%d, %v", status, err)
 			}

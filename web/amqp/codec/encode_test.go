@@ -57,7 +57,7 @@ func TestEncodeByReceiveMode(t *testing.T) {
 			d, got := w.receive(q, engine.PeekLock)
 			check(t, 0, append(mine, token(d.Message)), append(known(d.Message), until(d.Message)), got)
 			if d.Message.LockedUntil == 0 {
-				t.Error("it is not locked")
+				t.Error("the message is not locked")
 			}
 		},
 		"DC-1 again": func(t *testing.T, w world) {
@@ -173,7 +173,7 @@ func TestElsewhere(t *testing.T) {
 			w.send(q, annotated("x-opt-deadletter-source", value.OfString("forged")))
 			d, got := w.receive("from", engine.PeekLock)
 			if v, ok := got.Message.Lookup("x-opt-deadletter-source"); !ok || v.Kind() != value.Null {
-				t.Errorf("null comes back as %v, %v", v, ok)
+				t.Errorf("null was returned as %v, %v", v, ok)
 			}
 			w.settle(d, engine.Settlement{Outcome: engine.DeadLetter})
 			d, got = w.receive("dead", engine.PeekLock)

@@ -192,13 +192,13 @@ func TestTwoTrips(t *testing.T) {
 		want, got := owned(original), owned(first)
 		if want.Properties.MessageID.Kind() == value.Null {
 			if s, _ := got.Properties.MessageID.Str(); s == "" {
-				t.Fatal("it was not given a message id")
+				t.Fatal("the message got no id")
 			}
 			want.Properties.MessageID = got.Properties.MessageID
 		}
 		if ttl, ok := want.Header.TTL.Get(); ok && want.Properties.AbsoluteExpiryTime.IsSet() { // TTL-38
 			if until := got.Properties.AbsoluteExpiryTime.Or(0); ttl < math.MaxUint32 && until != int64(at)+int64(ttl) {
-				t.Fatal("it ends at", until)
+				t.Fatal("the message expires at", until)
 			}
 			want.Properties.AbsoluteExpiryTime, want.Properties.CreationTime = got.Properties.AbsoluteExpiryTime, got.Properties.CreationTime
 		}

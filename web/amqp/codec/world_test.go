@@ -71,7 +71,7 @@ func hear(t failer, encoded []byte) (s spoken) {
 	}
 	check(m.Decode(encoded))
 	if m.Header == nil || m.MessageAnnotations == nil || m.Properties == nil {
-		t.Fatal("a section is missing that clients need")
+		t.Fatal("a section that clients need is missing")
 	}
 	check(s.Header.Decode(m.Header))
 	check(s.Properties.Decode(m.Properties))
@@ -130,7 +130,7 @@ func through(t failer, s spoken, change func(*engine.Delivery)) spoken {
 	must[[]byte](t)(e.EncodeDelivery(nil, &d))
 	encoded := e.AppendMessage(nil, body)
 	if int64(len(encoded)) != e.Size() {
-		t.Fatal("its size is not", e.Size(), "but", len(encoded))
+		t.Fatal("the size is not", e.Size(), "but", len(encoded))
 	}
 	return hear(t, encoded)
 }

@@ -183,7 +183,7 @@ func (d *executor) peek(c enginetest.Command) (lines []string, err error) {
 			return nil, err
 		}
 		if l.token != [16]byte{} {
-			return nil, fmt.Errorf("%s was peeked with its lock's token", l.shown)
+			return nil, fmt.Errorf("%s was peeked with a lock token", l.shown)
 		}
 		lines = append(lines, l.shown.String())
 	}

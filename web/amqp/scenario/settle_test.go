@@ -94,7 +94,7 @@ func settled(asked, got wire.State) error {
 		return refusal(r.Error)
 	}
 	if got == nil || asked.StateCode() != got.StateCode() {
-		return fmt.Errorf("%#v is answered by %#v", asked, got)
+		return fmt.Errorf("%#v was answered with %#v", asked, got)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func settled(asked, got wire.State) error {
 func (d *executor) settleAtManagement(c enginetest.Command, p *parcel) error {
 	status, ok := map[string]string{"complete": "completed", "abandon": "abandoned", "defer": "defered", "dead-letter": "suspended"}[c.Name]
 	if !ok {
-		return fmt.Errorf("%s, but not on the link that it came on: %w", c.Name, enginetest.ErrUnsupported)
+		return fmt.Errorf("%s, but not on the link of its delivery: %w", c.Name, enginetest.ErrUnsupported)
 	}
 	body := value.Properties{
 		{Name: "disposition-status", Value: value.OfString(status)},

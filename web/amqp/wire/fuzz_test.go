@@ -22,7 +22,7 @@ func bounded(t *testing.T, input int, parse func()) {
 	parse()
 	runtime.ReadMemStats(&after)
 	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(150*input+32<<10); got > most {
-		t.Fatalf("%d bytes of input made %d be allocated", input, got)
+		t.Fatalf("%d bytes of input caused allocations of %d bytes", input, got)
 	}
 }
 
@@ -217,7 +217,7 @@ func FuzzMessage(f *testing.F) {
 			}
 			if data != nil && m.Body.Kind == DataBody {
 				if data, ok := data.(*bytes.Buffer); ok && !bytes.Equal(data.Bytes(), m.Body.Content()) {
-					t.Fatalf("passed on %q, not %q", data.Bytes(), m.Body.Content())
+					t.Fatalf("passed on %q, want %q", data.Bytes(), m.Body.Content())
 				}
 				got.Body.encoded = m.Body.encoded
 			}

@@ -91,7 +91,7 @@ func TestValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, rest, err := ParseValue(append(bytes.Clone(tc.in), "rest"...))
 			if err != nil || string(rest) != "rest" {
-				t.Fatalf("%v, and %q is left", err, rest)
+				t.Fatalf("got %v, and %q is left", err, rest)
 			}
 			if v != tc.v {
 				t.Errorf("%v %v, not %v %v", v.Kind(), v, tc.v.Kind(), tc.v)
@@ -252,7 +252,7 @@ func TestCompoundRoundTrip(t *testing.T) {
 		}
 		got, err := ParseList(AppendList(nil, vs...))
 		if err != nil || len(got) != len(vs) || len(vs) > 0 && !cmp.Equal(got, vs, equal) {
-			t.Fatalf("list: %v, not %v (%v)", got, vs, err)
+			t.Fatalf("list: %v, want %v (%v)", got, vs, err)
 		}
 		one := anyValue().Draw(t, "element")
 		switch one.Kind() {
@@ -262,7 +262,7 @@ func TestCompoundRoundTrip(t *testing.T) {
 		vs = []value.Value{one, one}[:rapid.IntRange(0, 2).Draw(t, "elements")]
 		got, err = ParseArray(AppendArray(nil, one.Kind(), vs...))
 		if err != nil || len(got) != len(vs) || len(vs) > 0 && !cmp.Equal(got, vs, equal) {
-			t.Fatalf("array: %v, not %v (%v)", got, vs, err)
+			t.Fatalf("array: %v, want %v (%v)", got, vs, err)
 		}
 	})
 }
@@ -321,7 +321,7 @@ func TestArraysOfTheWrongKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Error("an array was made")
+					t.Error("an array was decoded")
 				}
 			}()
 			make()
