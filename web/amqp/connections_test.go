@@ -59,7 +59,7 @@ func TestHandshakesDoNotKeepOthersOut(t *testing.T) {
 				}
 				synctest.Wait()
 				if !ended(silent[0]) || ended(silent[1]) {
-					t.Error("another connection than the oldest was closed")
+					t.Error("a connection other than the oldest was closed")
 				}
 				for _, nc := range silent {
 					_ = nc.Close()

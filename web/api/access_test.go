@@ -54,7 +54,7 @@ func TestAccess(t *testing.T) {
 		w.want(tc.status, tc.method, tc.path, tc.body, nil)
 	}
 	if status, _ := w.ask("DELETE", "/access-rules/"+engine.RootAccessRule, ""); status.StatusCode < 400 {
-		t.Error("the root rule can be removed")
+		t.Error("the root rule was removed")
 	}
 	w.want(204, "DELETE", "/access-rules/ci", "", nil)
 }
@@ -127,7 +127,7 @@ func TestAccessNames(t *testing.T) {
 		w.want(200, "PUT", "/access-rules/"+path, `{"rights":["Send"]}`, &made)
 		w.want(200, "POST", "/access-rules/"+path+"/regenerate?key=primary", "", &renewed)
 		if made.Name != want || renewed.Name != want {
-			t.Errorf("%s is called %q, then %q", path, made.Name, renewed.Name)
+			t.Errorf("%s has the name %q, then %q", path, made.Name, renewed.Name)
 		}
 		w.want(204, "DELETE", "/access-rules/"+path, "", nil)
 	}

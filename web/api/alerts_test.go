@@ -48,7 +48,7 @@ func TestAlertRules(t *testing.T) {
 	}
 	for _, path := range []string{at, "/alert-rules", "/alerts"} {
 		if _, text := w.ask("GET", path, ""); strings.Contains(text, "correct horse") {
-			t.Errorf("%s tells the secret", path)
+			t.Errorf("the response of %s has the secret", path)
 		}
 	}
 	for field, body := range map[string]string{
@@ -79,7 +79,7 @@ func TestAlertRules(t *testing.T) {
 	var activity Activity
 	w.want(200, "GET", "/activity?q=alert+rule", "", &activity)
 	if len(activity.Events) != 0 && len(activity.Events) != 3 { // this store may have no history
-		t.Errorf("%d events tell of it", len(activity.Events))
+		t.Errorf("the activity has %d events of alert rules", len(activity.Events))
 	}
 }
 
@@ -127,7 +127,7 @@ func TestAlertReachesWebhook(t *testing.T) {
 	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"auto-deleted","url":"https://example.org/"}`, nil) // the secret is not kept for another host
 	w.want(204, "POST", "/alert-rules/1/test", "", nil)
 	if h := <-got; h.Get("Mayfly-Signature") == "" || h.Get("Mayfly-Rule") != "1" {
-		t.Errorf("it is told with %v", h)
+		t.Errorf("the webhook got the headers %v", h)
 	}
 	var all Deliveries
 	webtest.Eventually(t, "it is known", func() bool {

@@ -32,7 +32,7 @@ func TestEntities(t *testing.T) {
 		}
 	}
 	if n := len(engine.Properties(engine.Queue)); len(made.Properties) != n {
-		t.Errorf("%d properties are told, of %d", len(made.Properties), n)
+		t.Errorf("got %d properties, want %d", len(made.Properties), n)
 	}
 	w.want(201, "POST", "/entities", `{"kind":"topic","path":"prices"}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"Subscription","path":"prices/subscriptions/eu","properties":{"RequiresSession":"true"}}`, &made)
@@ -89,7 +89,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 	w.want(200, "GET", "/peek/q", "", &peeked)
 	w.want(200, "POST", "/receive/q", `{"limit":5,"wait":"1s"}`, &received)
 	if len(peeked.Messages) != 2 || len(received.Messages) != 2 {
-		t.Fatalf("%d peeked, %d received", len(peeked.Messages), len(received.Messages))
+		t.Fatalf("peeked %d, received %d messages", len(peeked.Messages), len(received.Messages))
 	}
 	for what, got := range map[string]Message{"peeked": peeked.Messages[0], "received": received.Messages[0]} {
 		if d := cmp.Diff(in, got.Outgoing); d != "" {
@@ -101,10 +101,10 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		}
 	}
 	if got := received.Messages[1]; got.BodyBase64 == nil || *got.BodyBase64 != "AP+A" || got.Body != nil || got.ExpiresAt != nil {
-		t.Errorf("bytes came back as %+v", got)
+		t.Errorf("a binary body became %+v", got)
 	}
 	if peeked.Messages[0].LockToken != "" || received.Messages[0].LockToken == "" || received.Messages[0].LockedUntil == nil {
-		t.Error("locks are told of where there are none, or the other way round")
+		t.Error("a peeked message has a lock, or a received one has none")
 	}
 	peeked = Messages{}
 	w.want(200, "GET", "/peek/q?from=2&limit=1", "", &peeked)
@@ -139,10 +139,10 @@ func TestSettling(t *testing.T) {
 	var got Messages
 	w.want(200, "POST", "/receive/q", `{"limit":5}`, &got)
 	if len(got.Messages) != 5 {
-		t.Fatalf("received %d", len(got.Messages))
+		t.Fatalf("received %d messages", len(got.Messages))
 	}
 	if got.Messages[0].MessageID == "" { // the JavaScript SDK requires an id
-		t.Error("a message without an id was given none")
+		t.Error("a message without an id got none")
 	}
 	var renewed Renewed
 	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, &renewed)
@@ -252,7 +252,7 @@ func TestPurgeByFilter(t *testing.T) {
 	}
 	w.want(200, "GET", "/activity", "", nil)
 	if _, text := w.ask("GET", "/activity?q=n+%3C", ""); !strings.Contains(text, `"reason":"-n < -10"`) {
-		t.Errorf("remembered %s", text)
+		t.Errorf("the event has %s", text)
 	}
 	_, text := w.ask("POST", "/purge/q", `{"states":["active"],"filter":"n = 1 n"}`)
 	var p Problem

@@ -221,10 +221,10 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	}
 	got, text := w.ask("POST", "/import/to", cut)
 	if got.StatusCode != 400 || !strings.Contains(text, "before the body of a message does") || !strings.Contains(text, "3 messages before it were imported") {
-		t.Errorf("a body that is cut off: %d %s", got.StatusCode, text)
+		t.Errorf("an incomplete body: %d %s", got.StatusCode, text)
 	}
 	if n := w.entity("to").Counts.Active; n != 7 {
-		t.Errorf("%d messages are there, want 7", n)
+		t.Errorf("got %d messages, want 7", n)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestImportDryRun(t *testing.T) {
 			w.want(200, "POST", "/import/q?dryRun=true"+tc.ask, tc.lines, &got)
 			for i := range got.Failures {
 				if got.Failures[i].Detail == "" {
-					t.Errorf("nothing is said of %+v", got.Failures[i])
+					t.Errorf("the preview has no reason for %+v", got.Failures[i])
 				}
 				got.Failures[i].Detail = ""
 			}
@@ -76,7 +76,7 @@ func TestImportDryRun(t *testing.T) {
 			fresh.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":`+tc.properties+`}`, nil)
 			fresh.want(200, "POST", "/import/q?ids=keep"+strings.Replace(tc.ask, "&ids=new", "", 1), tc.lines, &done)
 			if tc.ask != "&ids=new" && (done.Imported+done.Duplicates != tc.want.Messages || done.Duplicates != tc.want.Duplicates || done.Failed != tc.want.Refused+tc.want.Unreadable) {
-				t.Errorf("but what was done is %+v", done)
+				t.Errorf("the import did %+v", done)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestImportDryRunOfAFullQueue(t *testing.T) {
 	var q Entity
 	w.want(200, "GET", "/entities/q", "", &q)
 	if q.Counts.Active != got.Messages {
-		t.Errorf("but there are %+v", q.Counts)
+		t.Errorf("the import sent %+v", q.Counts)
 	}
 	w.want(404, "POST", "/import/nowhere?dryRun=true", line, nil)
 	w.want(400, "POST", "/import/q?dryRun=false", line, nil)

@@ -64,7 +64,7 @@ func TestNamespaces(t *testing.T) {
 	var gone RemovedNamespace
 	w.want(200, "DELETE", "/namespaces/Shop?confirm=SHOP", "", &gone)
 	if gone.Name != "shop" || gone.MovedTo != "aside" {
-		t.Errorf("gone is %+v", gone)
+		t.Errorf("the removed namespace is %+v", gone)
 	}
 	w.want(404, "GET", "/namespaces/shop", "", &p)
 	if p.Code != "NamespaceNotFound" {
@@ -82,7 +82,7 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 	if want := "namespace-created shop by API , namespace-created demo by API , namespace-created third by API , namespace-changed shop (emulator) by API , namespace-removed shop by API , "; audited != want {
-		t.Errorf("it is remembered that %q; want %q", audited, want)
+		t.Errorf("the audit events are %q; want %q", audited, want)
 	}
 	w.want(400, "DELETE", "/namespaces/default?confirm=default", "", &p)
 	if p.Code != "InvalidOperation" {

@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 			got, text := w.ask(tc.method, tc.path, tc.body)
 			var p Problem
 			if err := json.Unmarshal([]byte(text), &p); err != nil || got.Header.Get("Content-Type") != "application/problem+json" {
-				t.Fatalf("got %d %q, which is no problem document", got.StatusCode, text)
+				t.Fatalf("got %d %q, which is not a problem document", got.StatusCode, text)
 			}
 			if got.StatusCode != tc.status || p.Status != tc.status || p.Code != tc.code || !strings.Contains(p.Detail, tc.text) {
 				t.Errorf("got  %d %s %s\nwant %d %s %s", got.StatusCode, p.Code, p.Detail, tc.status, tc.code, tc.text)

@@ -18,7 +18,7 @@ func TestRepeat(t *testing.T) {
 	var dry, got Repeated
 	w.want(200, "POST", "/repeat/q", `{`+message+`,"dryRun":true}`, &dry)
 	if n := w.entity("q").Counts.Active; n != 0 || dry.Sent != 0 || dry.Count != 4 || len(dry.Messages) != 3 || dry.Messages[2].Subject != "s3" || dry.Messages[0].TimeToLive != "PT1M" {
-		t.Fatalf("%d messages, dry %+v", n, dry)
+		t.Fatalf("got %d messages in the dry run %+v", n, dry)
 	}
 	w.want(200, "POST", "/repeat/q", `{`+message+`,"seed":"`+dry.Seed+`"}`, &got)
 	if got.Sent != 3 || got.Duplicates != 1 || got.First != 1 || got.Last != 3 || got.Seed != dry.Seed || got.Job != nil { // m1 is a duplicate: DUP-2
@@ -28,7 +28,7 @@ func TestRepeat(t *testing.T) {
 	w.want(200, "GET", "/peek/q", "", &peeked)
 	for i, m := range peeked.Messages {
 		if *m.Body != *dry.Messages[i].Body || fmt.Sprint(m.Properties) != fmt.Sprint(dry.Messages[i].Properties) {
-			t.Errorf("message %d is %+v, and %+v was shown", i+1, m.Outgoing, dry.Messages[i])
+			t.Errorf("message %d is %+v, but the dry run had %+v", i+1, m.Outgoing, dry.Messages[i])
 		}
 	}
 	w.want(200, "POST", "/repeat/q", `{"message":{"body":"{{as it is}}"}}`, &got)
@@ -74,7 +74,7 @@ func TestTemplates(t *testing.T) {
 	var sent Repeated
 	w.want(200, "POST", "/repeat/q", `{"template":"late orders","message":{"subject":"other","sessionId":"k","delay":"0s","properties":[{"name":"p","value":"two"},{"name":"q","value":"3"}]},"dryRun":true}`, &sent)
 	if m := sent.Messages[0]; sent.Count != 2 || m.Subject != "other" || m.MessageID != "m1" || m.ScheduledEnqueueTime != "" || *m.Body != "b" || fmt.Sprint(m.Properties) != "[{p two} {q 3}]" {
-		t.Errorf("over the template it is %+v", m)
+		t.Errorf("with other fields than the template: %+v", m)
 	}
 	w.want(204, "DELETE", "/templates/b", "", nil)
 	before := w.everything()

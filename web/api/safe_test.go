@@ -37,7 +37,7 @@ func TestSafeModeRefuses(t *testing.T) {
 			switch r.destruction {
 			case destroys:
 				if got.StatusCode != 403 || !strings.Contains(text, `"code":"SafeMode"`) {
-					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
+					t.Errorf("the response to %s %s is %d %s", r.method, address, got.StatusCode, text)
 				}
 				if w.everything() != before {
 					t.Error("something has changed")
@@ -45,7 +45,7 @@ func TestSafeModeRefuses(t *testing.T) {
 			case mayDestroy: // below
 			default:
 				if fmt.Sprint(got.StatusCode) != o.Status {
-					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
+					t.Errorf("the response to %s %s is %d %s", r.method, address, got.StatusCode, text)
 				}
 			}
 		})
@@ -97,10 +97,10 @@ func TestSafeModeByRequest(t *testing.T) {
 	}
 	w := everyExample(t)
 	if _, text := w.safely().ask("GET", "/health", ""); !strings.Contains(text, `"safeMode":true`) {
-		t.Errorf("it does not say that it is safe: %s", text)
+		t.Errorf("the error does not mention Safe mode: %s", text)
 	}
 	if _, text := w.ask("GET", "/health", ""); strings.Contains(text, "safe") {
-		t.Errorf("it says that it is safe: %s", text)
+		t.Errorf("the error mentions Safe mode: %s", text)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestEveryDeleteIsJudged(t *testing.T) {
 	}
 	for _, r := range routes() {
 		if r.method == "DELETE" && (r.destruction == nondestructive) != (harmless[r.id] != "") {
-			t.Errorf("%s %s: say in its route whether it ruins something, or here why not", r.method, r.path)
+			t.Errorf("%s %s: declare in its route that it destroys something, or list it as harmless", r.method, r.path)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestPlays(t *testing.T) {
 	w.want(201, "POST", "/playbacks", `{"scene":"lunch"}`, &p)
 	began := p.Clock
 	if p.Step != 0 || p.Steps != 3 || p.Caption != "What nobody fetches gets cold." || p.Rate != 0 || p.Address != "/api/v1/n/"+p.Name || p.Finished {
-		t.Errorf("it begins as %+v", p)
+		t.Errorf("at first got %+v", p)
 	}
 	at := "/playbacks/" + p.Name
 	w.want(400, "POST", at+"/next", "", nil)
@@ -106,26 +106,26 @@ func TestPlays(t *testing.T) {
 	var advanced AdvanceResult
 	w.want(200, "POST", at+"/advance", `{"next":"auto-delete"}`, &advanced)
 	if !advanced.To.IsZero() || !advanced.Playback.Clock.Equal(began) {
-		t.Errorf("to nothing: %+v", advanced)
+		t.Errorf("advanced to no event: %+v", advanced)
 	}
 	w.want(400, "POST", at+"/advance", `{"next":"tomorrow"}`, nil)
 	w.want(200, "POST", at+"/advance", `{"next":"expiry"}`, &advanced)
 	if !advanced.To.Equal(began.Add(time.Minute)) || !advanced.Playback.Clock.Equal(advanced.To) {
-		t.Errorf("to the expiry: %+v", advanced)
+		t.Errorf("advanced to the expiry: %+v", advanced)
 	}
 	for _, body := range []string{`{}`, `{"rate":2}`, `{"rate":-1}`} {
 		w.want(400, "PUT", at+"/clock", body, nil)
 	}
 	w.want(200, "PUT", at+"/clock", `{"rate":60}`, &p)
 	if p.Rate != 60 {
-		t.Errorf("turned it is %+v", p)
+		t.Errorf("after the clock was changed: %+v", p)
 	}
 	w.want(200, "PUT", at+"/clock", `{"rate":0}`, &p)
 
 	p = Playback{}
 	w.want(200, "POST", at+"/back?step=1", "", &p)
 	if p.Step != 0 || len(p.Expectations) != 0 {
-		t.Errorf("back it is %+v", p)
+		t.Errorf("after a step back: %+v", p)
 	}
 	w.want(409, "POST", at+"/back?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", nil)
@@ -136,17 +136,17 @@ func TestPlays(t *testing.T) {
 		return !p.Playing
 	})
 	if p.Step != 2 || len(p.Expectations) != 1 || p.Expectations[0].OK || p.Expectations[0].Actual == "" {
-		t.Errorf("not as it says: %+v", p)
+		t.Errorf("a failed expectation is shown as %+v", p)
 	}
 	w.want(200, "POST", at+"/next?step=2", "", &p)
 	if !strings.Contains(p.Error, "Step 3: 'kitchen' has only 0 of 1 messages") || !p.Finished {
-		t.Errorf("in trouble it is %+v", p)
+		t.Errorf("after an error: %+v", p)
 	}
 	w.want(400, "POST", at+"/next?step=3", "", nil)
 	p = Playback{}
 	w.want(200, "POST", at+"/reset", "", &p)
 	if p.Step != 0 || p.Error != "" || p.Finished {
-		t.Errorf("from its beginning it is %+v", p)
+		t.Errorf("from the beginning: %+v", p)
 	}
 	var all Playbacks
 	w.want(200, "GET", "/playbacks", "", &all)
@@ -167,7 +167,7 @@ func TestPlayWithoutNamespace(t *testing.T) {
 	var all Playbacks
 	w.want(200, "GET", "/playbacks", "", &all)
 	if len(all.Playbacks) != 0 {
-		t.Errorf("it is listed: %+v", all)
+		t.Errorf("the playback is listed: %+v", all)
 	}
 	at := "/playbacks/" + p.Name
 	for _, r := range [][3]string{
@@ -219,7 +219,7 @@ func TestScenesInLanguages(t *testing.T) {
 	var p Problem
 	w.want(400, "PUT", "/scenes/lunch", lunch+strings.Replace(czech, "[Čekají.]", "[]", 1), &p)
 	if len(p.Faults) != 1 || p.Faults[0].Line != 21 || p.Faults[0].At != "cs, step 1" {
-		t.Errorf("one that lacks a text: %+v", p)
+		t.Errorf("a scene that lacks a text: %+v", p)
 	}
 	w.want(200, "PUT", "/scenes/lunch", lunch+czech, nil)
 	var s Scene
@@ -230,10 +230,10 @@ func TestScenesInLanguages(t *testing.T) {
 		w.want(200, "GET", "/scenes/lunch"+ask, "", &s)
 		w.want(200, "GET", "/scenes"+ask, "", &all)
 		if got := s.Language + " " + s.Title + " " + s.Captions[1]; got != want || !strings.HasPrefix(want, all.Scenes[len(all.Scenes)-1].Language+" "+all.Scenes[len(all.Scenes)-1].Title) {
-			t.Errorf("with %q it is %q, not %q", ask, got, want)
+			t.Errorf("with %q got %q, want %q", ask, got, want)
 		}
 		if len(s.Languages) != 1 || s.Text != lunch+czech {
-			t.Errorf("with %q it is %+v", ask, s)
+			t.Errorf("with %q got %+v", ask, s)
 		}
 	}
 	if got, text := w.ask("GET", "/scenes/lunch", "", "Accept-Language", "cs"); got.StatusCode != 200 || !strings.Contains(text, "Nobody comes.") {
@@ -252,7 +252,7 @@ func TestScenesInLanguages(t *testing.T) {
 		}
 	}
 	if q.Title != "Oběd" || q.Caption != "Co si nikdo nevyzvedne, vystydne." || q.Language != "cs" {
-		t.Errorf("it begins as %+v", q)
+		t.Errorf("at first got %+v", q)
 	}
 	wantResults("POST", "/next?step=0&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
 	wantResults("GET", "", "", "Lunch", "Two soups.", "They wait.")

@@ -111,7 +111,7 @@ func TestClientsThatTakeNothingAreGivenUp(t *testing.T) {
 			began := time.Now()
 			line.Join(of, owner)
 			if after := time.Since(began); after > 2*timeout.StallTimeout {
-				t.Errorf("it was over after %s", after)
+				t.Errorf("the connection ended after %s", after)
 			}
 			_, _ = bufio.NewReader(client).ReadByte() //nolint:errcheck // any error ends the connection
 			line.Close()

@@ -46,7 +46,7 @@ func TestBeginsWhereItEnds(t *testing.T) {
 		e.ServeHTTP(got, r)
 		// The provider is down: a browser that would be sent there sees the error.
 		if to := got.Header().Get("Location"); to != tc.want || tc.want == "" && (got.Code != http.StatusServiceUnavailable || failures != 1) {
-			t.Errorf("%s: %d to %q, want %q; told %d times", name, got.Code, to, tc.want, failures)
+			t.Errorf("%s: %d to %q, want %q; %d failures reported", name, got.Code, to, tc.want, failures)
 		}
 	}
 }

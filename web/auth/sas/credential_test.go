@@ -74,7 +74,7 @@ func TestRights(t *testing.T) {
 		t.Errorf("expired: %v; want %s", err, want)
 	}
 	if at := token(t, "sb://h/q", "root", "n1", later).Expires(); !at.Equal(later) || !KeyCredential("a", "b").Expires().IsZero() {
-		t.Errorf("it expires at %v", at)
+		t.Errorf("the token expires at %v", at)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestUnnamed(t *testing.T) {
 		}
 	}
 	if (*sas.UnknownHosts)(nil).Refuses("other.example") {
-		t.Error("refused without a rule")
+		t.Error("a nil UnknownHosts refuses a host")
 	}
 }
 
