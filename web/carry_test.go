@@ -98,7 +98,7 @@ func TestSentOverREST(t *testing.T) {
 	// A message without properties still has an id and an empty data body.
 	s.Want(201, "POST", "/q/messages", "")
 	if got = hear(t, b.Broker); got.MessageID.Kind() != value.String || got.GroupID.IsSet() || got.body.Kind != wire.DataBody || got.body.Size != 0 {
-		t.Errorf("it is %+v", got)
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -97,10 +97,10 @@ func TestLinkIsOpened(t *testing.T) {
 		}
 	}
 	if secret := path[len(token.LinkPath)+15:]; strings.Contains(log.String(), secret) {
-		t.Error("the log has it")
+		t.Error("the log contains the secret")
 	}
 	if !strings.Contains(log.String(), token.LinkPath) {
-		t.Error("the log has nothing of it")
+		t.Error("the log lacks the request")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestTokenWithin(t *testing.T) {
 		}
 	}
 	if refused < 6 {
-		t.Error("only so many are of all:", refused)
+		t.Error("requests for all namespaces:", refused)
 	}
 }
 

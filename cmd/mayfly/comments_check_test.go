@@ -349,9 +349,9 @@ func TestCommentCheckerFindsWhatIsWrong(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			case tc.want == "" && len(found) > 0:
-				t.Errorf("complained about what is right: %q", found)
+				t.Errorf("reported a violation in correct code: %q", found)
 			case tc.want != "" && (len(found) != 1 || !strings.Contains(found[0], tc.want)):
-				t.Errorf("found %q, want one complaint with %q", found, tc.want)
+				t.Errorf("found %q, want one violation with %q", found, tc.want)
 			}
 		})
 	}

@@ -334,9 +334,9 @@ func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
 			}
 			switch {
 			case tc.want == "" && len(found) > 0:
-				t.Errorf("complained about what is right: %q", found)
+				t.Errorf("reported a violation in correct code: %q", found)
 			case tc.want != "" && (len(found) != 1 || !strings.Contains(found[0], tc.want)):
-				t.Errorf("found %q, want one complaint with %q", found, tc.want)
+				t.Errorf("found %q, want one violation with %q", found, tc.want)
 			}
 		})
 	}

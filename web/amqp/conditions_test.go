@@ -229,7 +229,7 @@ func TestRecoveries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if active, locked := w.count("q"); active != 2_000 || locked != 1_000 {
-			t.Fatalf("%d are free and %d locked", active, locked)
+			t.Fatalf("%d messages are active and %d locked", active, locked)
 		}
 		// Each of twenty has a hundred deliveries in progress when it disconnects.
 		var wait []chan error
@@ -262,7 +262,7 @@ func TestRecoveries(t *testing.T) {
 		time.Sleep(time.Minute + time.Second) // unsettled messages come back, counted
 		synctest.Wait()
 		if active, locked := w.count("q"); active != messages || locked != 0 {
-			t.Errorf("%d are free and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 	})
 }
@@ -322,7 +322,7 @@ func TestFrameTooLarge(t *testing.T) {
 		copy(frame, []byte{0, 1, 0x11, 0x70, 2, 0, 0, 0})
 		c.Write(frame)
 		if e := c.WaitForClose(); e == nil || e.Condition != "amqp:connection:framing-error" {
-			t.Errorf("closed because of %+v", e)
+			t.Errorf("closed with error %+v", e)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func TestConnectionList(t *testing.T) {
 			t.Fatal("the connection is not listed")
 		}
 		if got.Client != "AMQP orders-worker" || got.SDK != connections.Go || got.Version != "1.11.0" || got.Platform != "go1.26 · linux" || got.TLS || got.WebSocket {
-			t.Errorf("it is %+v", got)
+			t.Errorf("got %+v", got)
 		}
 		if got.FramesIn == 0 || got.FramesOut == 0 || got.BytesIn < 5*8 || got.BytesOut < 3*8 {
 			t.Errorf("the traffic is %+v", got.Traffic)
@@ -134,12 +134,12 @@ func TestConnectionListWithSessions(t *testing.T) {
 		synctest.Wait()
 		got := w.only(connections.Query{Links: 5})
 		if len(got.Links) != 1 || !got.Links[0].WaitsForSession || got.Links[0].HoldsSession || len(got.Container) > 128 || !strings.HasPrefix(got.Container, "abcd") {
-			t.Fatalf("it is %+v", got)
+			t.Fatalf("got %+v", got)
 		}
 		w.b.SendMessages("replies", broker.Outgoing{Content: engine.Content{SessionID: "s-1"}})
 		synctest.Wait()
 		if l := w.only(connections.Query{Links: 5}).Links[0]; l.WaitsForSession || !l.HoldsSession || l.Session != "s-1" {
-			t.Errorf("then it is %+v", l)
+			t.Errorf("then got %+v", l)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestDisconnect(t *testing.T) {
 			t.Error("no connection was closed")
 		}
 		if was, ok := w.s.Disconnect(client.ID); !ok || was.Client != "AMQP twin" {
-			t.Errorf("it was %+v", was)
+			t.Errorf("got %+v", was)
 		}
 		<-c.Done()
 		if e, ok := errors.AsType[*goamqp.ConnError](c.Err()); !ok || e.RemoteErr == nil || e.RemoteErr.Condition != goamqp.ErrCondConnectionForced || !strings.HasPrefix(e.RemoteErr.Description, "An operator closed this connection. TrackingId:") {
@@ -171,12 +171,12 @@ func TestDisconnect(t *testing.T) {
 		}
 		synctest.Wait()
 		if left, ok := w.s.Client("AMQP twin"); !ok || left.ID == client.ID || left.ID == "" {
-			t.Errorf("then it is %+v", left)
+			t.Errorf("then got %+v", left)
 		}
 		_ = old.Close() // the server may be faster
 		time.Sleep(time.Hour)
 		if left, ok := w.s.Client("AMQP twin"); !ok || left.ID != "" || time.Since(left.DisconnectedAt) != time.Hour {
-			t.Errorf("at last it is %+v", left)
+			t.Errorf("at last got %+v", left)
 		}
 		for i := range 300 {
 			_ = w.dialAs(fmt.Sprint("other", i), nil).Close() // the server may be faster

@@ -142,7 +142,7 @@ func TestTooLarge(t *testing.T) {
 			h.accepted(c.Send(0, 0, 1000+uint32(id), amqptest.DataMessage(pattern(size%60_000))))
 		}
 		if n := h.active("q"); n != 4 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 		c.SendInPieces(0, 0, 50, amqptest.DataMessage(pattern(3 << 20))[:2<<20], 50_000) // one that ends within a section, too
 		h.rejected(c.WaitForOutcome(50), wire.CondMessageSizeExceeded)
@@ -179,7 +179,7 @@ func TestAborted(t *testing.T) {
 				}
 				h.accepted(c.Send(0, 0, 5000, amqptest.DataMessage(nil)))
 				if n := h.active("q"); n != 1 {
-					t.Errorf("%d are there", n)
+					t.Errorf("got %d messages", n)
 				}
 				synctest.Wait()
 				if n := h.s.IncomingBytes(); n != 0 {
@@ -225,7 +225,7 @@ func TestHalfWay(t *testing.T) {
 					t.Errorf("%d bytes are kept", n)
 				}
 				if n := h.active("large"); n != 3 {
-					t.Errorf("%d are there", n)
+					t.Errorf("got %d messages", n)
 				}
 			})
 		})
@@ -308,7 +308,7 @@ func TestStuckStore(t *testing.T) {
 			goOn()
 			h.accepted(c.Send(0, 0, 2, amqptest.DataMessage(pattern(1<<20))))
 			if n := h.active("large"); n != 1 {
-				t.Errorf("%d are there", n)
+				t.Errorf("got %d messages", n)
 			}
 		})
 	})

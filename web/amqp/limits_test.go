@@ -240,7 +240,7 @@ func TestTransfers(t *testing.T) {
 			}
 		}
 		if n := h.active("q"); n != 7 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 		for _, got := range h.receive(c, "q", 7) {
 			h.same(got, []byte(strings.Repeat("x", 300)))

@@ -189,7 +189,7 @@ func TestSixThousandUnsettled(t *testing.T) {
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		c.WriteFrames(0, flow(0, 6_500, nil))
 		if got := transfers(frames(c)); got != 6_500 {
-			t.Fatalf("%d came", got)
+			t.Fatalf("received %d messages", got)
 		}
 		c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some[uint32](6_499), Settled: true, State: wire.Accepted{}})
 		synctest.Wait()

@@ -100,14 +100,14 @@ func TestClosed(t *testing.T) {
 		c := w.client()
 		c.WriteFrames(0, &wire.Close{})
 		if e := c.WaitForClose(); e != nil {
-			t.Errorf("closed because of %+v", e)
+			t.Errorf("closed with error %+v", e)
 		}
 	})
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
 		w.s.StandBy("Ask another.", nil)
 		if e := amqptest.Expect[*wire.Close](c).Error; e == nil || e.Condition != wire.CondConnectionForced {
-			t.Errorf("closed because of %+v", e)
+			t.Errorf("closed with error %+v", e)
 		}
 		before := time.Now()
 		for c.ReadError() == nil && time.Since(before) < time.Minute {
@@ -141,7 +141,7 @@ func TestSilence(t *testing.T) {
 				c.Begin(1)
 				since := time.Now()
 				if e := c.WaitForClose(); e == nil || e.Condition != wire.CondConnectionForced || time.Since(since) != 4*time.Minute {
-					t.Errorf("after %v closed because of %+v", time.Since(since), e)
+					t.Errorf("after %v closed with error %+v", time.Since(since), e)
 				}
 			})
 		})

@@ -94,7 +94,7 @@ func TestSelectors(t *testing.T) {
 					t.Errorf("got %v, want %s", got, tc.want)
 				}
 				if active, locked := w.count("q"); int(active) != 3-len(got) || int(locked) != len(got) {
-					t.Errorf("%d are active and %d locked", active, locked)
+					t.Errorf("%d messages are active and %d locked", active, locked)
 				}
 			})
 		})
@@ -181,7 +181,7 @@ func TestCopies(t *testing.T) {
 			t.Error("a later message was not copied")
 		}
 		if active, locked := w.count("q"); active != 2 || locked != 1 {
-			t.Errorf("%d are active and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 		c.WriteFrames(0, &wire.Detach{Handle: 0, Closed: true})
 		amqptest.Expect[*wire.Detach](c)

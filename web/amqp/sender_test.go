@@ -139,7 +139,7 @@ func TestCreditTakenBack(t *testing.T) {
 			t.Error(diff)
 		}
 		if active, locked := w.count("q"); active != 2 || locked != 1 {
-			t.Errorf("%d are free and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 	})
 }
@@ -256,7 +256,7 @@ func TestUnsettledLimit(t *testing.T) {
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		c.WriteFrames(0, flow(0, 10_000, nil))
 		if got := transfers(frames(c)); got != 5_000 {
-			t.Fatalf("%d came", got)
+			t.Fatalf("received %d messages", got)
 		}
 		c.WriteFrames(0, flow(5_000, 5_000, drain))
 		if diff := cmp.Diff([]string{"flow 10000/0 drain"}, sentFrames(c)); diff != "" {
@@ -289,7 +289,7 @@ func TestManyUnsettled(t *testing.T) {
 				}
 				c.WriteFrames(0, flow(0, 10_000, nil))
 				if got := transfers(frames(c)); got != many {
-					t.Errorf("%d came", got)
+					t.Errorf("received %d messages", got)
 				}
 			})
 		})
@@ -310,7 +310,7 @@ func TestSessionLocksLogged(t *testing.T) {
 		c.Attach(0, asks(0, "q", value.OfString("s"), 0))
 		c.WriteFrames(0, flow(0, 10, nil))
 		if got := transfers(frames(c)); got != 3 {
-			t.Errorf("%d came", got)
+			t.Errorf("received %d messages", got)
 		}
 		if got := log.String(); strings.Count(got, "--limit session-locks") != 1 || !strings.Contains(got, "session=s unsettled=3") {
 			t.Errorf("the log says %q", got)

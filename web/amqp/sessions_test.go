@@ -86,7 +86,7 @@ func TestRefusedSessions(t *testing.T) {
 				before := time.Now()
 				why := refused(c, tc.attach)
 				if why == nil || why.Condition != tc.want {
-					t.Errorf("refused because of %+v", why)
+					t.Errorf("refused with error %+v", why)
 				}
 				if d := time.Since(before); d != 0 {
 					t.Errorf("after %v", d)
@@ -137,7 +137,7 @@ func TestAcceptPatience(t *testing.T) {
 					want = []string{"attach", "detach"} // no link is detached before its attach is answered
 				}
 				if got := brief(frames(c)); !slices.Equal(got, want) {
-					t.Errorf("the server said %v", got)
+					t.Errorf("the server sent %v", got)
 				}
 				w.send("q", "a", "x")
 				time.Sleep(time.Minute)
@@ -203,7 +203,7 @@ func TestSessionReturned(t *testing.T) {
 				other := w.client()
 				if !tc.free {
 					if why := refused(other, asks(0, "q", value.OfString("a"), 0)); why == nil || why.Condition != "com.microsoft:session-cannot-be-locked" {
-						t.Errorf("refused because of %+v", why)
+						t.Errorf("refused with error %+v", why)
 					}
 					return
 				}
@@ -253,7 +253,7 @@ func TestGoodbyeWaits(t *testing.T) {
 				<-sent
 				time.Sleep(2 * time.Second)
 				if got := frames(c); len(got) != 1 || got[0].Code() != bye.Code() {
-					t.Errorf("the server said %q", brief(got))
+					t.Errorf("the server sent %q", brief(got))
 				}
 				w.client().Attach(0, asks(0, "q", value.OfString("a"), 0))
 			})
@@ -327,7 +327,7 @@ func TestSessionLost(t *testing.T) {
 				c := open(t, w)
 				time.Sleep(time.Minute)
 				if got := sentFrames(c); got != nil {
-					t.Errorf("the server said %q", got)
+					t.Errorf("the server sent %q", got)
 				}
 				c.WriteFrames(0, flow(0, 5, drain))
 				if diff := cmp.Diff([]string{"flow 5/0 drain"}, sentFrames(c)); diff != "" {
@@ -374,7 +374,7 @@ func TestSessionLost(t *testing.T) {
 				c := open(t, w)
 				time.Sleep(time.Minute)
 				if got := sentFrames(c); got != nil {
-					t.Errorf("the server said %q", got)
+					t.Errorf("the server sent %q", got)
 				}
 				tc.does(w)
 				var want []string
@@ -395,7 +395,7 @@ func TestSessionLost(t *testing.T) {
 			w.send("q", "a", "x")
 			time.Sleep(time.Minute)
 			if got := sentFrames(c); got != nil {
-				t.Errorf("the server said %q", got)
+				t.Errorf("the server sent %q", got)
 			}
 			c.WriteFrames(0, flow(0, 1, nil))
 			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
@@ -424,7 +424,7 @@ func TestSessionLost(t *testing.T) {
 			amqptest.Expect[*wire.Detach](c)
 			c.Attach(0, asks(0, "q", value.OfString("a"), 0))
 			if got := sentFrames(c); got != nil {
-				t.Errorf("the server said %q", got)
+				t.Errorf("the server sent %q", got)
 			}
 		})
 	})
@@ -473,14 +473,14 @@ func TestSessionLost(t *testing.T) {
 			settle(0, false)
 			d := amqptest.Expect[*wire.Disposition](c)
 			if r, ok := d.State.(wire.Rejected); !ok || d.First != 0 || !d.Settled || r.Error == nil || r.Error.Condition != sessionLockLost {
-				t.Errorf("the server said %+v", d)
+				t.Errorf("the server sent %+v", d)
 			}
 			settle(0, false) // one answer is enough
 			settle(1, true)  // the client does not wait for an answer
 			c.WriteFrames(0, &wire.Detach{Closed: true})
 			settle(2, false) // no client has such a delivery any more
 			if got := sentFrames(c); got != nil {
-				t.Errorf("the server said %q", got)
+				t.Errorf("the server sent %q", got)
 			}
 		})
 	})

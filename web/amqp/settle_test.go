@@ -176,10 +176,10 @@ func TestSettlementOfDetached(t *testing.T) {
 		amqptest.Expect[*wire.Detach](c)
 		c.WriteFrames(0, settles(0, wire.Some[uint32](1), wire.Accepted{}))
 		if got := dispositions(c); got != nil {
-			t.Errorf("the server said %q", got)
+			t.Errorf("the server sent %q", got)
 		}
 		if _, locked := w.count("q"); locked != 2 {
-			t.Fatalf("%d are locked", locked)
+			t.Fatalf("%d messages are locked", locked)
 		}
 		c.Disconnect()
 		other := w.client()
@@ -195,7 +195,7 @@ func TestSettlementOfDetached(t *testing.T) {
 			t.Errorf("settled from another connection: %+v", a)
 		}
 		if active, locked := w.count("q"); active+locked != 0 {
-			t.Errorf("%d are free and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 	})
 }
@@ -259,7 +259,7 @@ func TestSettledGoodbye(t *testing.T) {
 				frames(c)
 				c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Settled: true, State: wire.Accepted{}}, bye)
 				if active, locked := w.count("q"); active != 1 || locked != 0 {
-					t.Errorf("%d are free and %d locked", active, locked)
+					t.Errorf("%d messages are active and %d locked", active, locked)
 				}
 			})
 		})
@@ -286,7 +286,7 @@ func TestUnseen(t *testing.T) {
 				c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 				c.WriteFrames(0, flow(0, 3, func(f *wire.Flow) { f.IncomingWindow = 0 }))
 				if _, locked := w.count("q"); locked != 3 {
-					t.Fatalf("%d are locked", locked)
+					t.Fatalf("%d messages are locked", locked)
 				}
 				bye(c)
 				if active, _ := w.count("q"); active != 3 {

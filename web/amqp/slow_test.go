@@ -181,7 +181,7 @@ func TestGoneWhileTheStoreIsSlow(t *testing.T) {
 		goOn()
 		synctest.Wait()
 		if n := h.active("large"); n != 3 {
-			h.Errorf("%d are there", n)
+			h.Errorf("got %d messages", n)
 		}
 		if n := h.s.IncomingBytes(); n != 0 {
 			h.Errorf("%d bytes are kept", n)

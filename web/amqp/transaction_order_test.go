@@ -146,7 +146,7 @@ func TestCoordinatorEndsWhileItDischarges(t *testing.T) {
 		amqptest.Expect[*wire.Detach](c.Client)
 		c.rejected(c.WaitForOutcome(c.on(51, discharge)), wire.CondTransactionUnknownID)
 		if n := c.active("q"); n != 0 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 	})
 }
@@ -232,7 +232,7 @@ func TestDischargeBehindASettlement(t *testing.T) {
 			}
 		}
 		if n := c.active("q"); n != 0 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestStoreFailsInATransaction(t *testing.T) {
 			c.in(c.sendIn(id, 0, []byte("small")), id)
 			h.accepted(c.discharge(id, false))
 			if n := h.active("q"); n != 1 {
-				t.Errorf("%d are there", n)
+				t.Errorf("got %d messages", n)
 			}
 		})
 	})

@@ -51,7 +51,7 @@ func TestTransactionSpans(t *testing.T) {
 				}
 				h.accepted(c.discharge(id, false))
 				if q, r := h.active("q"), h.active("r"); q != 1 || r != 3 && !first || r != 4 && first {
-					t.Errorf("%d and %d are there", q, r)
+					t.Errorf("got %d and %d messages", q, r)
 				}
 			})
 		})
@@ -162,7 +162,7 @@ func TestCancelInTransaction(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 			if n := h.active("q"); n != 1 {
-				t.Errorf("%d are there before the end", n)
+				t.Errorf("got %d messages before the transaction ended", n)
 			}
 			h.accepted(c.discharge(id, fail))
 			if n := h.active("q"); n == 1 != fail {

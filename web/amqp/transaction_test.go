@@ -152,7 +152,7 @@ func TestTransactionEnds(t *testing.T) {
 					h.rejected(c.sendIn(id, 0, nil), wire.CondTransactionUnknownID)
 				}
 				if n := h.active("q"); n != 1 {
-					t.Errorf("%d are there", n)
+					t.Errorf("got %d messages", n)
 				}
 				if id := other.declare(); true {
 					other.in(other.sendIn(id, 0, []byte("other")), id)
@@ -184,7 +184,7 @@ func TestTransactionRolledBack(t *testing.T) {
 		}
 		h.rejected(c.discharge(id, false), wire.CondTransactionRollback)
 		if n := h.active("q"); n != 0 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 		h.because(h.refused(c.Client, 0, func() wire.Attach { a.Handle = 2; a.Name = "again"; return a }()), wire.CondNotFound)
 		h.rejected(c.coordinate([]byte{0x40}), wire.CondInvalidField)

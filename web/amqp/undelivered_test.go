@@ -63,7 +63,7 @@ func TestFetchMany(t *testing.T) {
 			t.Errorf("a reply has %d bytes, want two million to %d", n, announced)
 		}
 		if _, locked := w.count("q"); locked != 10 {
-			t.Errorf("%d are locked", locked)
+			t.Errorf("%d messages are locked", locked)
 		}
 	})
 }

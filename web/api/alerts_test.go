@@ -112,7 +112,7 @@ func TestAlertRulesThatDoNotFit(t *testing.T) {
 	var all AlertRules
 	w.want(200, "GET", "/alert-rules", "", &all)
 	if len(all.Rules) != 1 || all.Rules[0].When != "dead-letter-count" {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 }
 

@@ -186,7 +186,7 @@ func TestPurge(t *testing.T) {
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[1].LockToken+`","outcome":"defer"}`, nil)
 	before := w.entity("q").Counts
 	if before != (Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
-		t.Fatalf("there are %+v", before)
+		t.Fatalf("got %+v", before)
 	}
 	w.want(409, "POST", "/purge/q", `{"states":["active","deferred","scheduled","dead-letter"],"expectedCount":3}`, nil)
 	if after := w.entity("q").Counts; after != before {
@@ -273,7 +273,7 @@ func TestTransfers(t *testing.T) {
 		}
 	}
 	if got := w.entity("via").Counts; got != (Counts{TransferDeadLetter: 2}) {
-		t.Errorf("there are %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	var got Messages
 	w.want(200, "POST", "/receive/via/$transfer/$deadletterqueue", `{"mode":"receive-and-delete"}`, &got)

@@ -201,7 +201,7 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	w.broker.SendMessages("from", spoken)
 	_, lines := w.ask("GET", "/export/from", "")
 	if n := strings.Count(lines, "\n"); n != 3+2+9+4 {
-		t.Errorf("%d lines", n)
+		t.Errorf("got %d lines", n)
 	}
 	for line := range strings.SplitSeq(lines, "\n") {
 		if len(line) > origin.MaxBody {
@@ -259,7 +259,7 @@ func TestImportRemapsTimes(t *testing.T) {
 			}
 			switch all := w.exported("/export/q"); {
 			case tc.check == nil && len(all) != 0, tc.check != nil && (len(all) != 1 || !tc.check(all[0])):
-				t.Errorf("there is %+v", all)
+				t.Errorf("got %+v", all)
 			}
 		})
 	}

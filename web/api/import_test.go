@@ -93,7 +93,7 @@ func TestImportDryRunOfAFullQueue(t *testing.T) {
 	var got ImportPreview
 	w.want(200, "POST", "/import/q?dryRun=true", strings.Repeat(line, 300), &got)
 	if got.Messages != 8 || got.Lines != 300 || got.Full == nil || got.Full.Line != 17 || got.Full.Code != "QuotaExceeded" {
-		t.Errorf("it says %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	w.want(403, "POST", "/import/q", strings.Repeat(line, 300), nil)
 	var q Entity

@@ -44,7 +44,7 @@ func TestRepeatByJob(t *testing.T) {
 	var got Repeated
 	w.want(200, "POST", "/repeat/q", `{"message":{"body":"{{n}}","repeat":1001}}`, &got)
 	if got.Job == nil || got.Job.Kind != "send" || got.Job.To != "q" || got.Count != 1001 || got.Sent != 0 {
-		t.Fatalf("it is %+v", got)
+		t.Fatalf("got %+v", got)
 	}
 	var is Job
 	w.want(200, "GET", fmt.Sprintf("/jobs/%d?wait=20s", got.Job.ID), "", &is)
@@ -69,7 +69,7 @@ func TestTemplates(t *testing.T) {
 	var all Templates
 	w.want(200, "GET", "/templates", "", &all)
 	if len(all.Templates) != 2 || all.Templates[0].Name != "b" {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	var sent Repeated
 	w.want(200, "POST", "/repeat/q", `{"template":"late orders","message":{"subject":"other","sessionId":"k","delay":"0s","properties":[{"name":"p","value":"two"},{"name":"q","value":"3"}]},"dryRun":true}`, &sent)

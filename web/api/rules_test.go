@@ -109,7 +109,7 @@ func TestTry(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	w.want(400, "POST", "/test-rules/q", `{}`, nil)
 	if e := w.entity("t/subscriptions/a"); e.Counts != (Counts{}) { // nothing was sent
-		t.Errorf("there are %+v", e.Counts)
+		t.Errorf("got %+v", e.Counts)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestScenesAreAdded(t *testing.T) {
 	w.want(404, "GET", "/scenes/lunch", "", nil)
 	w.want(200, "PUT", "/scenes/lunch", lunch, &s)
 	if s.ID != "lunch" || s.From != "added" || s.Steps != 3 || len(s.Captions) != 3 || s.Captions[1] != "Nobody comes." || s.Text != lunch {
-		t.Errorf("it is %+v", s)
+		t.Errorf("got %+v", s)
 	}
 	w.want(200, "PUT", "/scenes/lunch", strings.Replace(lunch, "Lunch", "Dinner", 1), nil)
 	for name, tc := range map[string]struct {
@@ -62,7 +62,7 @@ func TestScenesAreAdded(t *testing.T) {
 	}
 	w.want(200, "GET", "/scenes/lunch", "", &s)
 	if s.Title != "Dinner" {
-		t.Errorf("it is %+v", s)
+		t.Errorf("got %+v", s)
 	}
 	if got, text := w.ask("PUT", "/scenes/lunch", lunch, "Content-Type", "text/yaml; charset=utf-8"); got.StatusCode != 200 {
 		t.Errorf("as YAML: %s", text)
@@ -77,7 +77,7 @@ func TestScenesAreAdded(t *testing.T) {
 	w.want(200, "GET", "/scenes", "", &all)
 	for _, e := range all.Scenes {
 		if e.From != "program" || e.Steps == 0 || e.Title == "" {
-			t.Errorf("there is %+v", e)
+			t.Errorf("got %+v", e)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestPlays(t *testing.T) {
 	var all Playbacks
 	w.want(200, "GET", "/playbacks", "", &all)
 	if len(all.Playbacks) != 1 || all.Playbacks[0].Name != p.Name {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	w.want(204, "DELETE", at, "", nil)
 	w.want(404, "GET", at, "", nil)
@@ -263,7 +263,7 @@ func TestScenesInLanguages(t *testing.T) {
 	var all Playbacks
 	w.want(200, "GET", "/playbacks?lang=cs", "", &all)
 	if len(all.Playbacks) != 1 || all.Playbacks[0].Title != "Oběd" {
-		t.Errorf("there is %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	var advanced AdvanceResult
 	w.want(200, "POST", at+"/advance?lang=cs", `{"next":"expiry"}`, &advanced)

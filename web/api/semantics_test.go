@@ -105,7 +105,7 @@ func TestSemantics(t *testing.T) {
 		"TTL-10 without the element": func(w *world) {
 			w.want(201, "POST", "/entities", create("q"), nil)
 			if got := w.entity("q").Properties["DefaultMessageTimeToLive"]; got != "P10675199DT2H48M5.4775807S" {
-				w.Errorf("it is %v", got)
+				w.Errorf("got %v", got)
 			}
 			w.want(200, "PATCH", "/entities/q", `{"properties":{"DefaultMessageTimeToLive":"P10675199DT2H48M5.4775807S"}}`, nil)
 			w.want(201, "POST", "/send/q", `{}`, nil)

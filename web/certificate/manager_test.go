@@ -241,7 +241,7 @@ func TestCAStays(t *testing.T) {
 		}
 	}
 	if w.log.Len() > 0 {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 	a := w.open("b.example")
 	w.served(a, "b.example")
@@ -249,7 +249,7 @@ func TestCAStays(t *testing.T) {
 		t.Error("a new name is signed by the former CA")
 	}
 	if !strings.Contains(w.log.String(), "new local CA") || !strings.Contains(w.log.String(), "b.example") {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 	second := w.read("ca.pem")
 	w.served(w.open("a.example"), "a.example") // the new CA has the names of the former one
@@ -383,7 +383,7 @@ func TestOperatorsOwn(t *testing.T) {
 	w.pass(2 * time.Hour)
 	w.open()
 	if !strings.Contains(w.log.String(), "has expired") {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 }
 
@@ -451,7 +451,7 @@ func TestReadableKey(t *testing.T) {
 	}
 	w.open()
 	if !strings.Contains(w.log.String(), "other users may read the key") {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 }
 

@@ -104,9 +104,9 @@ func (w *world) inCzech(r *http.Request, body []byte, status int) {
 	page, err := goquery.NewDocumentFromReader(rec.Body)
 	w.must(err)
 	for _, text := range unmarked(page) {
-		w.Errorf("%s %s says in a page in Czech: %s", r.Method, r.URL, text)
+		w.Errorf("%s %s has English text on a Czech page: %s", r.Method, r.URL, text)
 	}
 	for _, text := range typedTimes(page) {
-		w.Errorf("%s %s has a time in a page in Czech that is as one types it: %s", r.Method, r.URL, text)
+		w.Errorf("%s %s has a time on a Czech page that is not in the Czech format: %s", r.Method, r.URL, text)
 	}
 }

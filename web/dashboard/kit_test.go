@@ -327,7 +327,7 @@ func (w *world) done(to string, pairs ...string) (says string, at string) {
 	}
 	page := w.get(a.to)
 	if page.status != http.StatusOK {
-		w.Fatalf("POST %s led to %s: %d", to, a.to, page.status)
+		w.Fatalf("POST %s redirected to %s: %d", to, a.to, page.status)
 	}
 	page.Find("[data-notice] [formaction]").Each(func(_ int, undo *goquery.Selection) {
 		w.undo, _ = undo.Attr("formaction")
@@ -358,7 +358,7 @@ func (a answer) wants(status int, texts ...string) {
 	}
 	for _, s := range texts {
 		if !strings.Contains(a.Find("main").Text(), s) {
-			a.t.Errorf("the page does not say %q: %s", s, strings.Join(strings.Fields(a.Find("main").Text()), " "))
+			a.t.Errorf("the page lacks %q: %s", s, strings.Join(strings.Fields(a.Find("main").Text()), " "))
 		}
 	}
 }
@@ -367,7 +367,7 @@ func (a answer) lacks(texts ...string) {
 	a.t.Helper()
 	for _, s := range texts {
 		if strings.Contains(a.Find("main").Text(), s) {
-			a.t.Errorf("the page says %q", s)
+			a.t.Errorf("the page has %q", s)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestPagesBeginComplete(t *testing.T) {
 
 		for at, was := range before {
 			if d := cmp.Diff(was, still(at)); d != "" {
-				t.Errorf("%s is another page when there is something:\n%s", at, d)
+				t.Errorf("%s is a different page when it has content:\n%s", at, d)
 			}
 		}
 	})

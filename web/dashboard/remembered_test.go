@@ -151,7 +151,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 				known = known || ends(strings.NewReplacer("/q/:queue", "").Replace(do))
 			}
 			if r.Method == "POST" && !known {
-				t.Errorf("%s: it is not known whether Activity tells of it", r.Path)
+				t.Errorf("%s: add the form to rememberedForms, or to a list of exceptions", r.Path)
 			}
 		}
 	})
@@ -183,7 +183,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 						return
 					}
 				}
-				w.Error("nobody is told who did it")
+				w.Error("no event names the user who did it")
 			})
 		})
 	}

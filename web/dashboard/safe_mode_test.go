@@ -134,7 +134,7 @@ func TestGuards(t *testing.T) {
 				}
 				by := w.b.Events().Recent(int(w.b.Events().Last() - from))
 				if !slices.ContainsFunc(by, func(e engine.Event) bool { return e.Audit && e.Actor == "dashboard" }) {
-					t.Error("nobody is told who did it")
+					t.Error("no event names the user who did it")
 				}
 			})
 		})
@@ -189,29 +189,29 @@ func TestSafeModeShows(t *testing.T) {
 		ruin(w)
 		plain := w.see("/n/default/q/orders")
 		if plain.Find(".shield").Length() != 0 || plain.Find("[formaction$='/safe'][value=on]").Length() != 1 || plain.Find("[aria-disabled]").Length() != 0 {
-			t.Error("it shows Safe mode")
+			t.Error("the page shows Safe mode")
 		}
 		w.done("/n/default/safe", "safe", "on", "back", "/n/default/q/orders")
 		page := w.see("/n/default/q/orders")
 		if page.Find(".shield").Text() == "" || page.Find("[href$='/delete'], a[href$='/purge'], [formaction$='/bulk/delete']").Length() != 0 {
-			t.Error("what is refused is offered")
+			t.Error("a refused action is enabled")
 		}
 		if n := page.Find("[aria-disabled=true][title*='Safe mode is on']").Length(); n != 3 {
-			t.Errorf("%d things say why they are refused", n)
+			t.Errorf("%d elements show why they are disabled", n)
 		}
 		ask := w.see("/n/default/q/orders/purge")
 		ask.wants(200, "Safe mode is on", "the shield at the top")
 		if _, off := ask.Find("footer .final").Attr("disabled"); !off {
-			t.Error("the last button can be pressed")
+			t.Error("the last button is enabled")
 		}
 		if _, off := w.see("/n/default/jobs/new?kind=delete&path=orders").Find("footer .final").Attr("disabled"); !off {
-			t.Error("the last button of the job can be pressed")
+			t.Error("the last button of the job is enabled")
 		}
 		w.safe = true
 		w.reopen()
 		w.see("/n/default/q/orders/purge").wants(200, "--safe-mode")
 		if w.see("/n/default").Find("[formaction$='/safe']").Length() != 0 {
-			t.Error("it could be switched off")
+			t.Error("the page has a switch for the server's Safe mode")
 		}
 		w.post("/n/default/safe", "safe", "off").wants(403, "Safe mode is on")
 	})
@@ -242,16 +242,16 @@ func TestNamespaceIsGuarded(t *testing.T) {
 				page := w.see(at)
 				_, off := page.Find("footer .final").Attr("disabled")
 				if off != (tc.status == 403) {
-					w.Errorf("the last button is off: %v", off)
+					w.Errorf("the last button is disabled: %v", off)
 				}
 				if a := w.post(at, tc.fields...); a.status != tc.status {
 					w.Errorf("%d %s", a.status, a.Find("main").Text())
 				}
 				if _, there := w.manager.Find("shop"); there == (tc.status == 303) {
-					w.Errorf("it is there: %v", there)
+					w.Errorf("the namespace exists: %v", there)
 				}
 				if a := w.post("/namespaces", "name", "till"); a.status != 303 {
-					w.Errorf("none could be made: %d", a.status)
+					w.Errorf("no namespace can be created: %d", a.status)
 				}
 			})
 		})
@@ -267,17 +267,17 @@ func TestLimitsOfANamespace(t *testing.T) {
 			w.must(err)
 		}
 		if w.see("/namespaces").Find(`a[href="/namespaces/shop/limits"]`).Text() != "Premium" {
-			w.Error("the page does not lead there")
+			w.Error("no link leads to the page")
 		}
 		if is, _ := w.see("/namespaces/shop/limits").Find("option[selected]").Attr("value"); is != "premium" {
-			w.Errorf("it shows %q", is)
+			w.Errorf("the page shows %q", is)
 		}
 		w.post("/namespaces/shop/limits", "profile", "gold").wants(422, "The profile 'gold' does not exist")
 		if says, at := w.done("/namespaces/shop/limits", "profile", "emulator"); at != "/namespaces" || !strings.Contains(says, "shop has other limits") {
-			w.Errorf("%s says %q", at, says)
+			w.Errorf("%s shows %q", at, says)
 		}
 		if n, _ := w.manager.Find("shop"); n.Profile != "emulator" || n.Broker.Limits().Tier != "Emulator" {
-			w.Errorf("it is %+v", n)
+			w.Errorf("got %+v", n)
 		}
 		for _, at := range []string{"/namespaces/default/limits", "/namespaces/demo/limits", "/namespaces/none/limits"} {
 			w.get(at).wants(404)

@@ -26,7 +26,7 @@ func TestEveryKindHasARow(t *testing.T) {
 	rows := map[string]bool{}
 	for _, name := range kindsOfTable(t) {
 		if rows[name] {
-			t.Errorf("%s has two rows", name)
+			t.Errorf("%s has more than one row", name)
 		}
 		rows[name] = true
 	}

@@ -203,10 +203,10 @@ func (s *stage) asked(op string, n uint64) {
 	select {
 	case c := <-s.did:
 		if c.Op != op || c.N != n || op == "sub" && c.Topic != "/page" {
-			s.t.Fatalf("the browser asks for %+v, want %s with n=%d", c, op, n)
+			s.t.Fatalf("the browser sent %+v, want %s with n=%d", c, op, n)
 		}
 	case <-late.C:
-		s.t.Fatalf("the browser never asks for %s", op)
+		s.t.Fatalf("the browser never sent %s", op)
 	}
 }
 
@@ -234,7 +234,7 @@ func (s *stage) want(expression string) {
 	defer cancel()
 	look := `new Promise((done) => { const look = () => (` + expression + `) ? done(true) : setTimeout(look, 10); look(); })`
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](look, chromedp.EvalAwaitPromise)); err != nil {
-		s.t.Fatalf("never so: %s (%v)\n%s\n%s", expression, err, s.js(`document.body.innerHTML.slice(0, 4000)`), s.js(`JSON.stringify(mayfly)`))
+		s.t.Fatalf("not in time: %s (%v)\n%s\n%s", expression, err, s.js(`document.body.innerHTML.slice(0, 4000)`), s.js(`JSON.stringify(mayfly)`))
 	}
 }
 

@@ -545,7 +545,7 @@ func standing(_ *testing.T, s *stage) {
 	s.equal(`[mayfly.state, document.querySelector("[data-pill]").hidden]`, []any{"", true})
 	select {
 	case c := <-s.did:
-		s.t.Errorf("a page that stands still asks for %+v", c)
+		s.t.Errorf("a page without live parts sent %+v", c)
 	default:
 	}
 }

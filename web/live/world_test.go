@@ -292,7 +292,7 @@ func (b *tab) acted() {
 	b.t.Helper()
 	b.send("sub", "nonsense", 0)
 	if f := b.next(); f.control.T != "error" || f.control.Topic != "nonsense" {
-		b.t.Fatalf("after the commands came %+v", f)
+		b.t.Fatalf("after the commands, received %+v", f)
 	}
 }
 

@@ -189,7 +189,7 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 			}
 		}
 		if got := w.Ask("DELETE", "/other/messages/head?timeout=5", "", "Authorization", all); got.StatusCode != 200 || got.Body != "through" {
-			t.Errorf("at the destination: %d %s", got.StatusCode, got.Body)
+			t.Errorf("receiving at the destination returned %d %s", got.StatusCode, got.Body)
 		}
 	})
 	// A rule of the namespace needs no second token, because clients differ about sending

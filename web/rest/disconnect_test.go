@@ -32,7 +32,7 @@ func TestLongPollGetsWhatComes(t *testing.T) {
 	began := time.Now()
 	w.Want(204, "POST", "/q/messages/head?timeout=0.05", "")
 	if took := time.Since(began); took < 50*time.Millisecond {
-		t.Errorf("it waited for %v only", took)
+		t.Errorf("the request waited for only %v", took)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 	webtest.Eventually(t, "nobody waits", func() bool { return w.broker.State("q").Receivers == 0 })
 	c := w.broker.Counts("q")
 	if c.MessageCount() != int64(rounds-got) {
-		t.Errorf("%d were received, and %+v are left of %d", got, c, rounds)
+		t.Errorf("received %d messages, and %+v are left of %d", got, c, rounds)
 	}
 	rows, err := w.broker.Peek(t.Context(), "q", 1, rounds, "")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 			t.Errorf("message %d was counted as delivered %d times", r.Message.Seq, r.Message.DeliveryCount)
 		}
 	}
-	t.Logf("%d received, %d given back or never taken, %d left for a client that hung up", got, c.Active, c.Locked)
+	t.Logf("%d received, %d returned or never delivered, %d left for a client that disconnected", got, c.Active, c.Locked)
 }
 
 // A brokenPipe fails when the response is written, as after a client's disconnecting.
@@ -203,7 +203,7 @@ func TestLargeMessagePasses(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 200_000)
 	w.Want(201, "POST", "/q/messages", body)
 	if got := w.Want(200, "DELETE", "/q/messages/head", ""); got.Body != body {
-		t.Errorf("%d bytes came back, want %d", len(got.Body), len(body))
+		t.Errorf("received %d bytes, want %d", len(got.Body), len(body))
 	}
 	w.Want(403, "POST", "/q/messages", body+body)
 	// Without a Content-Length the request cannot be refused at once.
@@ -215,6 +215,6 @@ func TestLargeMessagePasses(t *testing.T) {
 		t.Errorf("got %d %s", got.StatusCode, got.Body)
 	}
 	if c := w.broker.Counts("q"); c.MessageCount() != 0 {
-		t.Errorf("what was refused left %+v", c)
+		t.Errorf("a refused message left %+v", c)
 	}
 }

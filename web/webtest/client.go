@@ -112,7 +112,7 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-end:
-			t.Fatalf("never: %s", what)
+			t.Fatalf("not in time: %s", what)
 		case <-again.C:
 		}
 	}

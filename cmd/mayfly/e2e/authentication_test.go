@@ -61,7 +61,7 @@ func TestPrintedLineWithPeople(t *testing.T) {
 	RequirePrograms(t, "sh", "curl")
 	s := Start(t, server.Config{Store: "memory:", Auth: UsersFile(t)})
 	if printed := s.Out.String(); !strings.Contains(printed, s.Curl) || !strings.Contains(printed, "Set MAYFLY_TOKEN to an admin token: sign in, and create one at "+s.Dashboard+"/tokens.") {
-		t.Errorf("printed is %q", printed)
+		t.Errorf("printed %q", printed)
 	}
 	token := s.CreateToken(t, s.SignIn(t, "ana"), "admin")
 	line := func(token string) error {

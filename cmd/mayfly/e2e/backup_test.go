@@ -98,7 +98,7 @@ func TestBackupAndRestore(t *testing.T) {
 	s.does("Sent 1 message to orders: #6.", "send", "orders", "more", "--server", after.Dashboard)
 	out, _, _ := RunCommand(t, "", "receive", "orders", "--limit", "5", "--server", after.Dashboard)
 	if !strings.Contains(out, "hello") || !strings.Contains(out, "more") || !strings.Contains(out, "largelarge") {
-		t.Errorf("received is %.200q", out)
+		t.Errorf("received %.200q", out)
 	}
 	// Only the requested files are left.
 	entries, err := os.ReadDir(s.dir)

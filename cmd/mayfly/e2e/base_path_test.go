@@ -320,7 +320,7 @@ func TestSignInWithAProviderBelowABasePath(t *testing.T) {
 	}
 	to := ana.goes("GET", s.Dashboard+oidc.SignInPath+"?to=%2Fmayfly%2Fn%2Fdefault%2Fqueues", nil).header.Get("Location")
 	if !strings.Contains(to, url.QueryEscape(s.Dashboard+oidc.CallbackPath)) {
-		t.Fatalf("it goes to %s", to)
+		t.Fatalf("redirected to %s", to)
 	}
 	back := provider.SignIn(to, "ana")
 	if got := ana.goes("GET", back, nil); got.header.Get("Location") != basePath+"/n/default/queues" {

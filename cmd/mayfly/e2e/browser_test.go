@@ -410,7 +410,7 @@ func (v *visit) until(what string, so func(context.Context) bool) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			v.t.Fatalf("never so: %s\n%v", what, v.js(`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
+			v.t.Fatalf("not in time: %s\n%v", what, v.js(`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
 		}
 	}
 }

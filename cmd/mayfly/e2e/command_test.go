@@ -186,14 +186,14 @@ func TestClientCommands(t *testing.T) {
 	step("", "from a pipe", "receive", "a/b", "--then", "defer")
 	step("", "from a pipe", "receive", "a/b", "--sequence-number", "4", "--then", "release")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
-		t.Errorf("there are %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	refused(cli.ExitFailed, "", "not confirmed, so nothing was changed", "purge", "a/b")
 	refused(cli.ExitFailed, "2\n", "not confirmed, so nothing was changed", "purge", "a/b", "--state", "active,deferred,scheduled")
 	step("3\n", "Deleted 3 messages from a/b. 1 message locked and stayed.", "purge", "a/b", "--state", "active,deferred", "--state", "scheduled")
 	step("", `{"removed":1,"skipped":0}`, "purge", "A/B/$deadletterqueue", "--yes", "--json")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Locked: 1}) {
-		t.Errorf("there are %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	step("", "No message was found.", "receive", "a/b", "--wait", "10ms")
 	step("", "No message was found.", "peek", "a/b/$DeadLetterQueue")

@@ -41,7 +41,7 @@ func Eventually(t *testing.T, what string, so func() bool) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("never so: %s", what)
+			t.Fatalf("not in time: %s", what)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestDatabaseGone(t *testing.T) {
 		got[text]++
 	}
 	if n := got["x"]; n < 2 || n > 3 || len(got) != 1 { // the outcome of "long" is unknown
-		t.Errorf("there were %v", got)
+		t.Errorf("got %v", got)
 	}
 	s.End()
 }

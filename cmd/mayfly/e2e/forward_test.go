@@ -220,7 +220,7 @@ func TestPassedOnAMQP(t *testing.T) {
 	select {
 	case <-c.Done():
 	case <-ctx.Done():
-		t.Fatal("the connection goes on")
+		t.Fatal("the connection is still open")
 	}
 	second.Next(server.StateReady)
 }

@@ -33,7 +33,7 @@ func TestMetricsFollowWhatHappens(t *testing.T) {
 	})
 	for _, want := range []string{`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="…",state="active"} 4`, `mayfly_amqp_connections{namespace="default"} 0`, `mayfly_namespace_ready{namespace="default"} 1`} {
 		if !strings.Contains(got, want+"\n") {
-			t.Errorf("there is no %s in\n%s", want, got)
+			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
 	m := regexp.MustCompile(`mayfly_store_bytes\{namespace="default"\} (\S+)`).FindStringSubmatch(got)

@@ -62,7 +62,7 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 		}
 	}
 	if got, want := s.Namespaces(t), "default serving standard 0;shop serving standard 1;"; got != want {
-		t.Errorf("there is %s; want %s", got, want)
+		t.Errorf("got %s; want %s", got, want)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestSignInWithAProvider(t *testing.T) {
 	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
 	at := back("ana")
 	if to := want(at, 303, ""); to != "/n/default/queues" {
-		t.Errorf("it leads to %q", to)
+		t.Errorf("redirected to %q", to)
 	}
 	want("/n/default/queues", 200, "ana")
 	want("/namespaces", 200, "ana")
@@ -116,7 +116,7 @@ func TestSignInWithAProvider(t *testing.T) {
 		return w.header.Get("Refresh") + w.header.Get("Location")
 	}
 	if to := out(); !strings.HasPrefix(to, "0; url="+provider.Issuer+"/end?") || !strings.Contains(to, url.QueryEscape(known+oidc.CallbackPath)) {
-		t.Errorf("signing out leads to %q", to)
+		t.Errorf("signing out redirects to %q", to)
 	}
 	want("/n/default/queues", 303, "/login")
 	if to := out(); to != "/login" {
@@ -137,7 +137,7 @@ func TestSignInWithAProvider(t *testing.T) {
 		}
 		at = strings.TrimPrefix(provider.SignIn(u.String(), "ana"), known)
 		if to := want(at, 303, ""); to != "/" {
-			t.Errorf("it leads to %q", to)
+			t.Errorf("redirected to %q", to)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func TestResetToConfig(t *testing.T) {
 		t.Errorf("the queue is %+v", q)
 	}
 	if text := Get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "extra") {
-		t.Errorf("there is %s", text)
+		t.Errorf("got %s", text)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestWhoMayReset(t *testing.T) {
 		}
 	}
 	if text := Get(t, r.Dashboard+"/api/v1/entities"); !strings.Contains(text, `"q"`) {
-		t.Errorf("there is %s", text)
+		t.Errorf("got %s", text)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestPrintedLineSendsAMessage(t *testing.T) {
 	for round := range 2 {
 		s := Start(t, server.Config{Store: store})
 		if !strings.Contains(s.Out.String(), s.Curl) || !strings.Contains(s.Out.String(), s.Dashboard) || strings.Count(s.Out.String(), "\n") > 9 {
-			t.Errorf("printed is %q", s.Out)
+			t.Errorf("printed %q", s.Out)
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", s.Curl+" -sS --fail-with-body")
 		if out, err := cmd.CombinedOutput(); err != nil {

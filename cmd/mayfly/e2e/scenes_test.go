@@ -203,7 +203,7 @@ func TestScenesStay(t *testing.T) {
 				s.MustRequest(t, 200, "PUT", s.API+"/scenes/lunch", "", LunchScene)
 			}
 			if text := s.MustRequest(t, 200, "GET", s.API+"/scenes/lunch", "", ""); !strings.Contains(text, `"from":"added"`) {
-				t.Errorf("it is %s", text)
+				t.Errorf("got %s", text)
 			}
 		})
 	}

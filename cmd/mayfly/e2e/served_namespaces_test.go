@@ -82,7 +82,7 @@ func TestNamespaces(t *testing.T) {
 	s.MustRequest(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{"body":"theirs"},{"body":"theirs too"}]`)
 	want := "default serving standard 1;demo serving standard 0;shop serving premium 2;"
 	if got := s.Namespaces(t); got != want {
-		t.Errorf("there is %s; want %s", got, want)
+		t.Errorf("got %s; want %s", got, want)
 	}
 	if text := s.MustRequest(t, 200, "DELETE", s.Admin+"/orders/messages/head?timeout=1", "shop.localhost", ""); text != "theirs" {
 		t.Errorf("from shop got %q", text)
@@ -148,7 +148,7 @@ func TestNamespaceThatFails(t *testing.T) {
 		if got := s.Namespaces(t); got == "default serving standard 0;bad failing  0;" {
 			break
 		} else if !strings.Contains(got, "opening") {
-			t.Fatalf("there is %s", got)
+			t.Fatalf("got %s", got)
 		}
 	}
 	for _, at := range []string{s.Dashboard + "/n/bad", s.API + "/n/bad/entities"} {

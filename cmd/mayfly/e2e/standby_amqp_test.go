@@ -56,7 +56,7 @@ func TestStandbySendsAMQPAway(t *testing.T) {
 			select {
 			case <-c.Done():
 			case <-ctx.Done():
-				t.Fatal("the connection goes on")
+				t.Fatal("the connection is still open")
 			}
 			// At that moment the server may not know the new owner yet.
 			if why := sentAway(t, c.Err()); !strings.Contains(why, tc.want) && !strings.Contains(why, "or to find its owner") {

@@ -144,7 +144,7 @@ func TestStandsByAndServes(t *testing.T) {
 		t.Errorf("the standby reports %+v", standby)
 	}
 	if want := "Standing by: the server at http://till-1.example owns namespace shop."; !strings.HasPrefix(second.Out.String(), want) || strings.Count(second.Out.String(), "\n") != 1 {
-		t.Errorf("printed is %q", &second.Out)
+		t.Errorf("printed %q", &second.Out)
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/livez": 200, "/readyz": 503, "/": 503, "/n/shop/q/orders": 503, "/api/v1/entities": 503, "/live": 503} {
 		if code, text := Request(t, http.MethodGet, standby.Dashboard+path, ""); code != want || code == 503 && !strings.Contains(text, "http://till-1.example") {
@@ -170,7 +170,7 @@ func TestStandsByAndServes(t *testing.T) {
 		t.Errorf("it is not ready: %d", code)
 	}
 	if !strings.Contains(second.Out.String(), "Mayfly is running.") || strings.Contains(second.Out.String(), "secret") {
-		t.Errorf("printed is %q", &second.Out)
+		t.Errorf("printed %q", &second.Out)
 	}
 	second.End()
 }
@@ -295,7 +295,7 @@ func TestOwnFormerEpochNeedsNoStandby(t *testing.T) {
 	}
 	s.End()
 	if strings.Contains(s.Out.String(), "Standing by") {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 }
 
@@ -349,7 +349,7 @@ func TestOwnerChangesWhileStandingBy(t *testing.T) {
 	})
 	s.End()
 	if strings.Count(s.Out.String(), "Standing by") != 1 {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 }
 
@@ -388,7 +388,7 @@ func TestWaitsForItsStore(t *testing.T) {
 	s := StartShared(t, on, server.Config{StoreWait: time.Hour})
 	Eventually(t, "it tries again", func() bool { return on.Opened() > 1 })
 	if s.Out.String() != "" {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 	on.Fail(nil)
 	r := s.Next(server.StateReady)
@@ -433,7 +433,7 @@ func TestStoreGoneWhileStandingBy(t *testing.T) {
 	s.Next(server.StateReady)
 	s.End()
 	if strings.Count(s.Out.String(), "Standing by") != 1 {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 }
 

@@ -120,7 +120,7 @@ func TestTLS(t *testing.T) {
 		}
 	})
 	if text := s.Out.String(); !strings.Contains(text, s.AMQPS) || !strings.Contains(text, s.HTTPS) || !strings.Contains(text, s.CA) {
-		t.Errorf("printed is %s", text)
+		t.Errorf("printed %s", text)
 	}
 }
 

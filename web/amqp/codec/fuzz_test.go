@@ -53,7 +53,7 @@ func FuzzIncoming(f *testing.F) {
 		must[[]byte](t)(e.EncodeDelivery(nil, &d))
 		first := hear(t, e.AppendMessage(nil, s.Body))
 		if d := cmp.Diff(first, through(t, first, nil)); d != "" {
-			t.Fatal("sent on:", d)
+			t.Fatal("encoded again:", d)
 		}
 		row := engine.Row{Message: d.Message, Content: d.Content, Path: d.Path}
 		must[[]byte](t)(e.EncodePeeked(nil, &row))

@@ -206,7 +206,7 @@ func TestTwoTrips(t *testing.T) {
 			t.Fatal(d)
 		}
 		if d := cmp.Diff(first, through(t, first, nil)); d != "" {
-			t.Fatal("sent on:", d)
+			t.Fatal("encoded again:", d)
 		}
 	})
 }

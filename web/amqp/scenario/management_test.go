@@ -17,7 +17,7 @@ func (d *executor) manageIt(c enginetest.Command) ([]string, error) {
 	case "renew":
 		p := d.delivered[c.Arg(0)]
 		if p == nil {
-			return nil, fmt.Errorf("nobody received %q", c.Arg(0))
+			return nil, fmt.Errorf("no client has received %q", c.Arg(0))
 		}
 		_, err := d.ask(d.main, p.path, "renew-lock", value.Properties{
 			{Name: "lock-tokens", Value: value.OfRaw(wire.AppendArray(nil, value.UUID, value.OfUUID(p.token)))},

@@ -15,7 +15,7 @@ import (
 func (d *executor) settle(c enginetest.Command) error {
 	p := d.delivered[c.Arg(0)]
 	if p == nil {
-		return fmt.Errorf("nobody received %q", c.Arg(0))
+		return fmt.Errorf("no client has received %q", c.Arg(0))
 	}
 	onLink := p.link != nil && !p.link.over && (!p.done || p.by.enlisted[p.id]) && p.by.farewell == nil
 	if d.manage && c.Name != "release" || !onLink {

@@ -29,7 +29,7 @@ func bounded(t *testing.T, input int, parse func()) {
 func ours(t *testing.T, err error) {
 	t.Helper()
 	if e, ok := errors.AsType[*ProtocolError](err); err != nil && (!ok || e.Offset < 0) {
-		t.Fatalf("%v is nothing to tell a peer", err)
+		t.Fatalf("%v is not an error for peers", err)
 	}
 }
 

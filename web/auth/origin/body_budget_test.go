@@ -162,7 +162,7 @@ func TestBodyBudgetAfterATimeout(t *testing.T) {
 		r := NewBodyBudget()
 		for _, address := range []string{"a", "b"} {
 			if !r.NewShare(address).TryGrow(budgetPerRequest - 1<<20) { // 2 MiB are left
-				t.Fatal("the room is not empty")
+				t.Fatal("the budget is not free")
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())

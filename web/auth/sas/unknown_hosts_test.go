@@ -53,6 +53,6 @@ func TestUnnamedIsBounded(t *testing.T) {
 		u.Refuses(fmt.Sprintf("host%d.example", i))
 	}
 	if lines := strings.Count(log.String(), "\n"); lines != 100 {
-		t.Errorf("%d lines", lines)
+		t.Errorf("got %d lines", lines)
 	}
 }

@@ -135,7 +135,7 @@ func TestToken(t *testing.T) {
 		t.Error(d)
 	}
 	if !strings.HasPrefix(secret, "mft_"+k.ID+"_") || len(secret) < 40 {
-		t.Errorf("it is %q", secret)
+		t.Errorf("got %q", secret)
 	}
 	// The scheme's case does not matter (RFC 9110 §11.1).
 	r := bearing(secret)
@@ -251,7 +251,7 @@ func TestTokenEnds(t *testing.T) {
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("what it let in goes on")
+			t.Error("a request that it authenticated was not ended")
 		}
 		if all := w.all(); len(all) != 1 {
 			t.Error("the list lacks the expired token", all)
@@ -293,7 +293,7 @@ func TestRevoked(t *testing.T) {
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("what it let in goes on")
+			t.Error("a request that it authenticated was not ended")
 		}
 	}
 	if _, err := w.Tokens().Identify(bearing(others)); err != nil {

@@ -79,7 +79,7 @@ func TestFlow(t *testing.T) {
 		w.must(w.b.Delete(w.Context(), "graves", 0, "test"))
 		is("q/orders", "prices/eu(false  0)>>archive(false disabled 0)>graves(true missing 2)")
 		if a := w.entityAt("/n/default/q/orders").Forwarding.Out[1]; a.Href != "" {
-			w.Errorf("what is not there is led to: %s", a.Href)
+			w.Errorf("a missing entity has a link: %s", a.Href)
 		}
 		w.create(engine.Queue, "graves", engine.Config{})
 		w.pass(5 * time.Second)
@@ -114,7 +114,7 @@ func TestFlowEndsInCircles(t *testing.T) {
 			w.sound("/n/default/q/" + q)
 		}
 		if stuck != 1 {
-			t.Errorf("%d arrows are stuck", stuck)
+			t.Errorf("%d arrows are marked as stuck", stuck)
 		}
 	})
 }

@@ -24,20 +24,20 @@ func TestRoutesAreDeclared(t *testing.T) {
 			t.Errorf("POST %s declares no role", r.Path())
 		}
 		if r.Type == pages.TypeForm && r.Role == auth.None {
-			t.Errorf("GET %s declares no role, and asks for an action", r.Path())
+			t.Errorf("GET %s declares no role, but asks for confirmation", r.Path())
 		}
 		if !r.Destroys.Declared() && r.PostRole != auth.None {
-			t.Errorf("POST %s declares a role, and not whether it destroys something", r.Path())
+			t.Errorf("POST %s declares a role, but not whether it destroys something", r.Path())
 		}
 		if !r.Has(http.MethodGet) && !r.Has(http.MethodPost) {
-			t.Errorf("%s answers no method", r.Path())
+			t.Errorf("%s has no method", r.Path())
 		}
 		if r.Live && r.Type != pages.TypePage || r.Leads && r.Type != pages.TypePage {
-			t.Errorf("%s is no page", r.Path())
+			t.Errorf("%s is not a page", r.Path())
 		}
 		for _, pattern := range r.Patterns() {
 			if seen[pattern] {
-				t.Errorf("two routes are %s", pattern)
+				t.Errorf("two routes have the address %s", pattern)
 			}
 			seen[pattern] = true
 		}

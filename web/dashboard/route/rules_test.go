@@ -49,7 +49,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 				inert += " " + r.Name
 			}
 			if (r.Name == "$Default") == (r.Wrong != "") && r.Name != "lines" {
-				w.Errorf("%s is wrong: %q", r.Name, r.Wrong)
+				w.Errorf("%s has the error %q", r.Name, r.Wrong)
 			}
 		}
 		if len(m.Rules) != 6 || m.NewRule == "" || m.Lab == "" {
@@ -64,7 +64,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		w.sound("/n/default/t/prices/s/eu?tab=rules")
 		form := as[lab.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=broken")
 		if want := (component.SyntaxError{Text: "amount >> 1", At: 8, Found: ">", Want: "a value"}); form.Rule.SQLFault != want {
-			t.Errorf("the fault is %+v", form.Rule.SQLFault)
+			t.Errorf("the error is %+v", form.Rule.SQLFault)
 		}
 		if c := as[lab.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error.S, "line breaks") {
 			t.Errorf("its conditions are %+v", c)
@@ -79,7 +79,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		w.must(w.b.RemoveRule(w.Context(), "prices/Subscriptions/eu", "$Default", "test"))
 		shown = as[lab.FilterLab](w, "/n/default/lab?from="+as[entity.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
 		if o := shown.Outcome; o.Matching != 0 || o.Subscriptions[0].Name != "eu" || o.Subscriptions[1].Name != "ask" {
-			t.Errorf("in the lab what fails comes after the rest: %+v", o)
+			t.Errorf("failing subscriptions are not last in the lab: %+v", o)
 		}
 	})
 }
@@ -120,7 +120,7 @@ func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 			url := "/n/default/lab?from=" + shown.Unmatched[1].Key
 			w.sound(url)
 			if p, _, err := w.pages.Open(view.WithFrozenClocks(w.Context()), url); err != nil || p.(lab.FilterLab).Outcome.Tried {
-				w.Errorf("what is not live is done again with every event: %v", err)
+				w.Errorf("a rendering of live parts evaluates the rules again: %v", err)
 			}
 		}
 		look()
