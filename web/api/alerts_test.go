@@ -30,12 +30,12 @@ func TestAlertRules(t *testing.T) {
 		t.Errorf("the rule is %+v", is)
 	}
 	at := fmt.Sprint("/alert-rules/", is.ID)
-	webtest.Eventually(t, "it fires", func() bool {
+	webtest.Eventually(t, "the alert fires", func() bool {
 		w.want(200, "GET", at, "", &is)
 		return is.Done == 1
 	})
 	var alerts Alerts
-	webtest.Eventually(t, "it is told", func() bool {
+	webtest.Eventually(t, "the alert is listed", func() bool {
 		w.want(200, "GET", "/alerts", "", &alerts)
 		return len(alerts.Alerts) == 1
 	})
@@ -130,7 +130,7 @@ func TestAlertReachesWebhook(t *testing.T) {
 		t.Errorf("the webhook got the headers %v", h)
 	}
 	var all Deliveries
-	webtest.Eventually(t, "it is known", func() bool {
+	webtest.Eventually(t, "the delivery is recorded", func() bool {
 		w.want(200, "GET", "/alert-rules/1/deliveries", "", &all)
 		return len(all.Deliveries) == 1 && all.Deliveries[0].State == "delivered"
 	})

@@ -328,9 +328,9 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 	if _, err := io.WriteString(conn, "POST /api/v1/receive/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{\"wait\":\"60s\"}"); err != nil {
 		t.Fatal(err)
 	}
-	webtest.Eventually(t, "it waits", func() bool { return receivers() == 1 })
+	webtest.Eventually(t, "the receiver waits", func() bool { return receivers() == 1 })
 	conn.Close()
-	webtest.Eventually(t, "the server has noticed", func() bool { return receivers() == 0 })
+	webtest.Eventually(t, "the server has noticed the disconnect", func() bool { return receivers() == 0 })
 	w.want(201, "POST", "/send/q", `[{"body":"1"},{"body":"2"}]`, nil)
 	for _, after := range []int{0, 300, 1 << 19} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/receive/q", strings.NewReader(`{"limit":2}`))

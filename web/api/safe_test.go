@@ -79,7 +79,7 @@ func TestSafeModeByRequest(t *testing.T) {
 			limits.MinTTL = time.Millisecond
 			w := furnished(start(t, broker.Options{Limits: &limits}))
 			if strings.Contains(name, "run out") {
-				webtest.Eventually(t, "they would run out", func() bool {
+				webtest.Eventually(t, "the messages would have expired", func() bool {
 					var got UpdateImpact
 					w.want(200, "PATCH", "/entities/orders?dryRun=true", tc.body, &got)
 					return got.Expire > 0
@@ -146,7 +146,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			if got, text := w.ask(r.method, escaped(address), body); got.StatusCode >= 300 {
 				t.Fatalf("%d %s", got.StatusCode, text)
 			}
-			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
+			webtest.Eventually(t, "the event is in the log", func() bool { return w.changed(from) })
 		})
 	}
 	for name, tc := range map[string]struct{ method, path, body string }{
@@ -157,7 +157,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			w := everyExample(t)
 			from := w.last()
 			w.want(200, tc.method, tc.path, tc.body, nil)
-			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
+			webtest.Eventually(t, "the event is in the log", func() bool { return w.changed(from) })
 		})
 	}
 }

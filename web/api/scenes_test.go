@@ -130,7 +130,7 @@ func TestPlays(t *testing.T) {
 	w.want(409, "POST", at+"/back?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", nil)
 	w.want(200, "POST", at+"/next?step=1&animate=true", "", nil)
-	webtest.Eventually(t, "it is played", func() bool {
+	webtest.Eventually(t, "the animated step has ended", func() bool {
 		p = Playback{}
 		w.want(200, "GET", at, "", &p)
 		return !p.Playing

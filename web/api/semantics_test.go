@@ -184,7 +184,7 @@ func TestUpdateDryRun(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"DeadLetteringOnMessageExpiration":true}}`, nil)
 	w.want(201, "POST", "/send/q", `[{},{},{}]`, nil)
 	w.want(200, "POST", "/receive/q", `{}`, nil)
-	webtest.Eventually(t, "a millisecond is over", func() bool {
+	webtest.Eventually(t, "a millisecond has passed", func() bool {
 		before := w.everything()
 		var got UpdateImpact
 		w.want(200, "PATCH", "/entities/q?dryRun=true", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, &got)
@@ -194,5 +194,5 @@ func TestUpdateDryRun(t *testing.T) {
 		return got == UpdateImpact{Expire: 2, DeadLetter: 2, WhenUnlocked: 1}
 	})
 	w.want(200, "PATCH", "/entities/q", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, nil)
-	webtest.Eventually(t, "they have run out", func() bool { return w.entity("q").Counts.DeadLetter == 2 })
+	webtest.Eventually(t, "the messages have expired", func() bool { return w.entity("q").Counts.DeadLetter == 2 })
 }

@@ -23,7 +23,7 @@ func TestLongPollGetsWhatComes(t *testing.T) {
 	for _, method := range []string{"POST", "DELETE"} {
 		got := make(chan webtest.Answer, 1)
 		go func() { got <- w.Ask(method, "/q/messages/head?timeout=60", "a body that nobody needs") }()
-		webtest.Eventually(t, "somebody waits", func() bool { return w.broker.State("q").Receivers == 1 })
+		webtest.Eventually(t, "a receiver waits", func() bool { return w.broker.State("q").Receivers == 1 })
 		w.Want(201, "POST", "/q/messages", "x")
 		if a := <-got; a.Body != "x" {
 			t.Errorf("%s got %d %q", method, a.StatusCode, a.Body)
@@ -53,9 +53,9 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
-		webtest.Eventually(t, "it waits", func() bool { return w.broker.State("q").Receivers == 1 })
+		webtest.Eventually(t, "the receiver waits", func() bool { return w.broker.State("q").Receivers == 1 })
 		conn.Close()
-		webtest.Eventually(t, "the server has noticed", func() bool { return w.broker.State("q").Receivers == 0 })
+		webtest.Eventually(t, "the server has noticed the disconnect", func() bool { return w.broker.State("q").Receivers == 0 })
 		w.Want(201, "POST", "/q/messages", "x")
 		if got := w.Want(200, "DELETE", "/q/messages/head?timeout=0", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
 			t.Errorf("after %q: a delivery was counted: %v", request, got.Header)
@@ -102,7 +102,7 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 	// A client may hang up when its message has already been sent to it. For the server
 	// it has the message then, and its lock runs until it expires. Every other message is
 	// here.
-	webtest.Eventually(t, "nobody waits", func() bool { return w.broker.State("q").Receivers == 0 })
+	webtest.Eventually(t, "no receiver waits", func() bool { return w.broker.State("q").Receivers == 0 })
 	c := w.broker.Counts("q")
 	if c.MessageCount() != int64(rounds-got) {
 		t.Errorf("received %d messages, and %+v are left of %d", got, c, rounds)

@@ -29,7 +29,7 @@ func peersInBrowser(t *testing.T, browser context.Context) {
 	if code, text := Request(t, http.MethodPost, there.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"orders"}]}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "requests are passed on", func() bool {
+	Eventually(t, "requests are forwarded", func() bool {
 		code, text := Request(t, http.MethodGet, here.Dashboard+"/readyz?namespace=shop", "")
 		return code == http.StatusOK && strings.Contains(text, there.Dashboard)
 	})

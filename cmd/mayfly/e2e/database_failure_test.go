@@ -81,7 +81,7 @@ func TestDatabaseGone(t *testing.T) {
 	gone := func() {
 		t.Helper()
 		w.Cut()
-		Eventually(t, "it looks for its database", func() bool { return w.waiting.Load() > 0 })
+		Eventually(t, "a connection waits at the proxy", func() bool { return w.waiting.Load() > 0 })
 	}
 
 	// Briefly: a sender waits, and no other client notices.
@@ -119,19 +119,19 @@ func TestDatabaseGone(t *testing.T) {
 		t.Error("the server reports that it is ready")
 	}
 	w.Repair()
-	Eventually(t, "it is ready again", func() bool { return isReady(t, r) })
+	Eventually(t, "the server is ready again", func() bool { return isReady(t, r) })
 	if got := <-sendWhile(t, r, "after"); got.code != http.StatusCreated {
 		t.Errorf("a send afterwards: %+v", got)
 	}
 
 	// Longer, while idle: the lease ends.
 	gone()
-	Eventually(t, "it says why it waits", func() bool {
+	Eventually(t, "the server reports why it waits", func() bool {
 		code, text := Request(t, http.MethodGet, r.Dashboard+"/n/default", "")
 		return code == http.StatusServiceUnavailable && strings.Contains(text, "Waiting for the database") && strings.Contains(text, "No MongoDB at")
 	})
 	w.Repair()
-	Eventually(t, "it is ready again", func() bool { return isReady(t, r) })
+	Eventually(t, "the server is ready again", func() bool { return isReady(t, r) })
 
 	got := map[string]int{}
 	for {
@@ -187,7 +187,7 @@ func TestDatabaseComesLate(t *testing.T) {
 	url, w := wired(t)
 	w.Cut()
 	s := StartStandby(t, server.Config{Store: url, StoreWait: time.Hour, Lease: time.Second})
-	Eventually(t, "it tries", func() bool { return w.waiting.Load() > 0 })
+	Eventually(t, "the server tries to connect", func() bool { return w.waiting.Load() > 0 })
 	w.Repair()
 	if r := s.Next(server.StateReady); !isReady(t, r) {
 		t.Error("the server did not become ready")

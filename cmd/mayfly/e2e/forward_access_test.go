@@ -103,7 +103,7 @@ func sharing(t *testing.T, c server.Config) shared {
 	if code, text := makes.Request(t, "POST", s.b.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "a passes on to b", func() bool {
+	Eventually(t, "server a forwards to server b", func() bool {
 		code, text := Credentials{Jar: s.ana}.Request(t, "GET", s.a.Dashboard+"/readyz?namespace=shop", "")
 		return code == http.StatusOK && strings.Contains(text, "are forwarded to the server at "+s.b.Dashboard)
 	})
@@ -282,7 +282,7 @@ func TestActivityTellsOfEachServer(t *testing.T) {
 	}
 	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-created ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
 	for _, server := range []server.Ready{s.a, s.b} {
-		Eventually(t, "it tells all", func() bool {
+		Eventually(t, "the activity has all events", func() bool {
 			_, text := Credentials{Jar: s.ana}.Request(t, "GET", server.Dashboard+"/api/v1/activity?limit=100", "")
 			var is api.Activity
 			if err := json.Unmarshal([]byte(text), &is); err != nil {
@@ -420,7 +420,7 @@ func TestSignedInAtEveryServer(t *testing.T) {
 		says(opened, 303, "GET", r.Dashboard+strings.TrimPrefix(link.URL, s.b.Dashboard), "")
 		says(opened, 200, "GET", r.Dashboard+"/n/shop/queues", "")
 		for _, at := range []string{"/api/v1/tokens", "/api/v1/n/shop/tokens"} {
-			Eventually(t, "all are listed", func() bool {
+			Eventually(t, "all sessions are listed", func() bool {
 				text := says(ana, 200, "GET", r.Dashboard+at, "")
 				return strings.Contains(text, one.ID) && strings.Contains(text, two.ID) && strings.Contains(text, link.ID)
 			})
@@ -456,7 +456,7 @@ func TestTemporaryOfAnother(t *testing.T) {
 	if code, text := Request(t, http.MethodPost, owner.Dashboard+"/api/v1/namespaces", `{"name":"demo","temporary":true}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "it is reached", func() bool {
+	Eventually(t, "the namespace is reachable", func() bool {
 		code, _ := Request(t, http.MethodGet, other.Dashboard+"/n/demo", "")
 		return code == http.StatusOK
 	})
@@ -474,7 +474,7 @@ func TestTemporaryOfAnother(t *testing.T) {
 	if code, text := Request(t, http.MethodDelete, owner.Dashboard+"/api/v1/namespaces/demo?confirm=demo", ""); code != http.StatusOK {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "it is gone", func() bool {
+	Eventually(t, "the namespace is removed", func() bool {
 		code, _ := Request(t, http.MethodGet, other.Dashboard+"/n/demo", "")
 		return code == http.StatusNotFound
 	})
@@ -516,7 +516,7 @@ func TestWhoOwnsWhat(t *testing.T) {
 	}
 	first.End()
 	second.Next(server.StateReady)
-	Eventually(t, "it owns both", func() bool {
+	Eventually(t, "the server owns both namespaces", func() bool {
 		code, text := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		_, metrics := Request(t, http.MethodGet, other.Dashboard+"/metrics", "")
 		return code == http.StatusOK && text == "ready\n" && strings.Contains(metrics, `mayfly_namespace_owner{namespace="shop",owner="`+other.Dashboard+`"} 1`)

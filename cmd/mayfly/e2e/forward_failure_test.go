@@ -89,7 +89,7 @@ func TestPassedOnOnceOnly(t *testing.T) {
 	// The first forwards to the second, which responds.
 	on[0].Seize(two)
 	all[0].Next(server.StateStandby)
-	Eventually(t, "requests are passed on", func() bool {
+	Eventually(t, "requests are forwarded", func() bool {
 		code, text := Request(t, http.MethodGet, at[0].Dashboard+"/readyz", "")
 		return code == http.StatusOK && strings.Contains(text, at[1].Dashboard)
 	})

@@ -25,7 +25,7 @@ func StartTwo(t *testing.T, c server.Config) (owner, other server.Ready, first, 
 	owner = first.Next(server.StateReady)
 	second = StartStandby(t, c)
 	other = second.Next(server.StateStandby)
-	Eventually(t, "requests are passed on", func() bool {
+	Eventually(t, "requests are forwarded", func() bool {
 		code, _ := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		return code == http.StatusOK
 	})

@@ -174,7 +174,7 @@ func firstLine(t *testing.T, words []string) string {
 		_, _ = io.Copy(io.Discard, read) //nolint:errcheck // until its end
 	}()
 	var line string
-	Eventually(t, "something happens", func() bool {
+	Eventually(t, "the command prints a line", func() bool {
 		if _, complaint, code := RunCommand(t, "", "send", "orders", "hello", "--json"); code != cli.ExitOK {
 			t.Fatal(complaint)
 		}

@@ -99,12 +99,12 @@ func TestGuestSeesNoScene(t *testing.T) {
 		}
 	}
 	leads(h.plays[0])
-	Eventually(t, "the audience is led into the scene", func() bool { return h.sees(follows, h.plays[0]) == pages })
+	Eventually(t, "the audience follows into the scene", func() bool { return h.sees(follows, h.plays[0]) == pages })
 	want("led to another", follows, map[string]string{"default": all, h.plays[1]: nothing})
 	want("led by nobody", other, map[string]string{"default": all, h.plays[0]: nothing, h.plays[1]: nothing})
 	leads("default")
 	leads(h.plays[1])
-	Eventually(t, "the audience is led into the next", func() bool { return h.sees(follows, h.plays[1]) == pages })
+	Eventually(t, "the audience follows into the next scene", func() bool { return h.sees(follows, h.plays[1]) == pages })
 	want("after that", follows, map[string]string{"default": all, h.plays[0]: pages})
 }
 

@@ -27,7 +27,7 @@ func TestMetricsFollowWhatHappens(t *testing.T) {
 		t.Fatal(code, text)
 	}
 	var got string
-	Eventually(t, "the counters have all", func() bool {
+	Eventually(t, "the counters have all messages", func() bool {
 		got = Get(t, s.Dashboard+"/metrics")
 		return strings.Contains(got, `mayfly_messages_completed_total{namespace="default",entity="a"} 1`) && strings.Contains(got, `mayfly_messages_incoming_total{namespace="default",entity="…"} 4`)
 	})

@@ -268,7 +268,7 @@ func TestPortsArePassedOn(t *testing.T) {
 	if code, text := Request(t, "POST", b.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"orders"}]}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "a passes on to b", func() bool {
+	Eventually(t, "server a forwards to server b", func() bool {
 		code, text := Request(t, "GET", a.Dashboard+"/readyz?namespace=shop", "")
 		return code == http.StatusOK && strings.Contains(text, "are forwarded to the server at "+b.Dashboard)
 	})

@@ -249,7 +249,7 @@ func TestNamespaceLeavesNothing(t *testing.T) {
 				}
 			})
 		}
-		Eventually(t, "both wait", func() bool {
+		Eventually(t, "both receivers wait", func() bool {
 			text := s.MustRequest(t, 200, "GET", api+"/entities", "", "")
 			return strings.Count(text, `"accessedAt"`) == 3
 		})
@@ -269,7 +269,7 @@ func TestNamespaceLeavesNothing(t *testing.T) {
 	for range 3 {
 		round()
 	}
-	Eventually(t, "as many goroutines as before", func() bool { return count() <= before+5 })
+	Eventually(t, "the number of goroutines is as before", func() bool { return count() <= before+5 })
 }
 
 // Fifty idle namespaces cost little memory.

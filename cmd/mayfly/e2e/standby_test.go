@@ -257,7 +257,7 @@ func TestFencedServerSaysSoAtOnce(t *testing.T) {
 	on.hangs = true
 	on.mu.Unlock()
 	on.Seize(other)
-	Eventually(t, "it stands by", func() bool {
+	Eventually(t, "the server is a standby", func() bool {
 		code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return code == 503 && strings.Contains(text, "or to find its owner")
 	})
@@ -343,7 +343,7 @@ func TestOwnerChangesWhileStandingBy(t *testing.T) {
 	s := StartShared(t, on, server.Config{})
 	r := s.Next(server.StateStandby)
 	on.Seize(other)
-	Eventually(t, "it names the other one", func() bool {
+	Eventually(t, "the page names the new owner", func() bool {
 		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return strings.Contains(text, other.Dashboard)
 	})
@@ -386,7 +386,7 @@ func TestWaitsForItsStore(t *testing.T) {
 	on := NewSharedStore()
 	on.Fail(engine.ErrUnreachable)
 	s := StartShared(t, on, server.Config{StoreWait: time.Hour})
-	Eventually(t, "it tries again", func() bool { return on.Opened() > 1 })
+	Eventually(t, "the server tries again", func() bool { return on.Opened() > 1 })
 	if s.Out.String() != "" {
 		t.Errorf("printed %q", &s.Out)
 	}
@@ -399,7 +399,7 @@ func TestWaitsForItsStore(t *testing.T) {
 	// Once it has owned the namespace, it never gives up, and reports why it waits.
 	on.Fail(errors.New("MongoDB does not know this user"))
 	on.Seize(other)
-	Eventually(t, "it says why it waits", func() bool {
+	Eventually(t, "the server reports why it waits", func() bool {
 		code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return code == 503 && strings.Contains(text, "MongoDB does not know this user")
 	})
@@ -420,12 +420,12 @@ func TestStoreGoneWhileStandingBy(t *testing.T) {
 	s := StartShared(t, on, server.Config{})
 	r := s.Next(server.StateStandby)
 	on.Fail(errors.New("MongoDB has no primary"))
-	Eventually(t, "it says what is wrong", func() bool {
+	Eventually(t, "the standby reports the error", func() bool {
 		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return text == "Standing by: MongoDB has no primary.\n"
 	})
 	on.Fail(nil)
-	Eventually(t, "it names the owner again", func() bool {
+	Eventually(t, "the standby names the owner again", func() bool {
 		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return strings.Contains(text, other.Dashboard)
 	})

@@ -47,7 +47,7 @@ func TestThreeServers(t *testing.T) {
 			ledgers[name] = newLedger(t, c, "/api/v1/n/"+name)
 		}
 	}
-	c.until("every server knows of all and each owns some", func() bool {
+	c.until("every server knows all namespaces, and each owns some", func() bool {
 		owns := c.owners()
 		return len(owns) == len(ledgers) && len(owning(owns)) == 3
 	})
