@@ -95,7 +95,7 @@ func browser(f *origin.Forms) (*http.Cookie, string) {
 // submit sends a form with only its token, as an admin.
 func (p *port) submit(at string, cookie *http.Cookie, token string) *httptest.ResponseRecorder {
 	fields, kind := url.Values{origin.FormField: {token}}.Encode(), "application/x-www-form-urlencoded"
-	if strings.HasSuffix(at, "/import") || at == "/scenes/new" { // these take files
+	if strings.HasSuffix(at, "/import") || at == "/scenes/new" { // these forms have files
 		var b bytes.Buffer
 		m := multipart.NewWriter(&b)
 		if err := errors.Join(m.WriteField(origin.FormField, token), m.Close()); err != nil {

@@ -146,7 +146,8 @@ func TestAwaitNamespace(t *testing.T) {
 	}
 }
 
-// TestNamespaceStandsByAndIsRemoved: each namespace stands by and is removed on its own.
+// TestNamespaceStandsByAndIsRemoved: each namespace becomes a standby and is removed independently
+// of others.
 func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{}, "shop")
 	shop := w.addNamespace("shop")

@@ -269,7 +269,7 @@ func places(folders []string, tests bool) string {
 
 // TestLayoutCheckerFindsWhatIsWrong tests the checker: a rule that cannot fail is useless.
 func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
-	const skeleton = "static/ok.go" // keeps a tree whose point is another file from being empty
+	const skeleton = "static/ok.go" // keeps trees that test another file from being empty
 	for name, tc := range map[string]struct {
 		file, text string
 		want       string // part of the only complaint; "" for none

@@ -176,14 +176,14 @@ var clocks = []struct {
 	},
 }
 
-// drawers are names that describe a kind of thing and not what the package does; anything would
-// fit in such a package, and soon does.
+// drawers are names that describe a kind of thing and not what the package does. Anything would fit
+// into such a package.
 var drawers = []string{
 	"util", "utils", "common", "helper", "helpers", "misc", "shared",
 	"type", "types", "model", "models", "internal", "pkg", "lib",
 }
 
-// top lists what may be at the top of the tree. The last line is what tools leave there and git
+// top lists what may be at the top of the tree. The last line lists what tools create there and git
 // ignores.
 var top = []string{
 	"cmd", "web", "views", "engine", "storage", "static",

@@ -173,7 +173,7 @@ func TestLinksOutOfTime(t *testing.T) {
 		synctest.Wait()
 		sends(q, false)
 		sends(r, true)
-		for err = nil; err == nil; { // after the deliveries that had come before
+		for err = nil; err == nil; { // until the deliveries that arrived before are read
 			_, err = from.Receive(t.Context(), nil)
 		}
 		if !strings.Contains(err.Error(), "ExpiredToken") {

@@ -10,9 +10,8 @@ import (
 	"mayfly/web/connections"
 )
 
-// Among clients with the same container id, the one that is found is the latest
-// connected, in whatever order they disconnect. The indexes stay consistent, and keep
-// nothing of disconnected clients.
+// Of several clients with the same container id, the latest connected one is found, in whatever
+// order they disconnect. The indexes stay consistent, and keep nothing of disconnected clients.
 func TestTwins(t *testing.T) {
 	for _, leave := range [][]int{{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		t.Run(fmt.Sprint(leave), func(t *testing.T) {

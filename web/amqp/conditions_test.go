@@ -259,7 +259,7 @@ func TestRecoveries(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Minute + time.Second) // unsettled messages come back, counted
+		time.Sleep(time.Minute + time.Second) // until the locks of unsettled messages have expired, which counts as a delivery
 		synctest.Wait()
 		if active, locked := w.count("q"); active != messages || locked != 0 {
 			t.Errorf("%d messages are active and %d locked", active, locked)

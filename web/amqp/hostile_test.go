@@ -57,8 +57,8 @@ func TestAttachesAreBounded(t *testing.T) {
 	})
 }
 
-// A token has some thousand bytes. A client that sends a larger one takes no memory from
-// others, because any client may send one.
+// A token has a few thousand bytes. A client that sends a larger one takes no memory from others,
+// because any client may send one.
 func TestTokenTooLarge(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.connect()
@@ -196,7 +196,7 @@ func TestFetchTooMuch(t *testing.T) {
 	})
 }
 
-// Names are kept as long as their link, so their length is limited.
+// Names are kept in memory as long as their link, so their length is limited.
 func TestLongNames(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()

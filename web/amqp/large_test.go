@@ -104,7 +104,7 @@ func TestLargeOrder(t *testing.T) {
 		large := wire.Transfer{Handle: 0, DeliveryID: wire.Some[uint32](0), DeliveryTag: []byte{0}, More: true, Payload: amqptest.DataMessage(pattern(1 << 20))[:60_000]}
 		rest := amqptest.DataMessage(pattern(1 << 20))[60_000:]
 		c.WriteFrames(0, &large)
-		for i := uint32(1); len(rest) > 0; i++ { // between any two pieces, a small message goes on another link
+		for i := uint32(1); len(rest) > 0; i++ { // between two pieces, a small message is sent on another link
 			n := min(len(rest), 60_000)
 			c.WriteFrames(0, &wire.Transfer{Handle: 0, More: n < len(rest), Payload: rest[:n]})
 			rest = rest[n:]

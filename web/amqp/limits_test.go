@@ -164,7 +164,7 @@ func TestSendersCredit(t *testing.T) {
 		}
 		h.accepted(c.Send(0, 0, 9000, amqptest.DataMessage(nil)))
 		c.AttachSender(0, 1, "q")
-		c.StopReading() // credit comes with outcomes, which the client does not read
+		c.StopReading() // credit is granted together with outcomes, which the client does not read
 		var all []byte
 		for id := range uint32(20_000) {
 			all = wire.AppendFrame(all, 0, amqptest.MessageTransfer(1, 10_000+id, amqptest.DataMessage(nil)))
@@ -248,8 +248,8 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
-// A batch as large as its link permits is accepted: what a broker adds to messages does
-// not count.
+// A batch as large as its link permits is accepted: the broker's additions to messages do not
+// count.
 func TestFullBatch(t *testing.T) {
 	for _, size := range []int{0, 20, 48, 1000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

@@ -222,7 +222,7 @@ func TestNamesAreCut(t *testing.T) {
 	})
 }
 
-// A link takes no more memory than linkCost, however long its name.
+// A link uses no more memory than linkCost, however long its name.
 func TestLinkCost(t *testing.T) {
 	const links = 2_000
 	bubble(t, func(t *testing.T, w *world) {
@@ -231,7 +231,7 @@ func TestLinkCost(t *testing.T) {
 		before := memoryInUse()
 		for handle := range uint32(links) {
 			a := amqptest.ReceiverAttach(handle, "q")
-			if a.Name = fmt.Sprint(handle); handle%2 == 0 { // of short ones the frame is not kept
+			if a.Name = fmt.Sprint(handle); handle%2 == 0 { // the frames of attaches with short names are not kept
 				a.Name += strings.Repeat("n", 3_500)
 			}
 			a.Target = &wire.Target{Address: wire.Some(strings.Repeat("x", 4_000))}

@@ -43,9 +43,8 @@ func credit(handle uint32) *wire.Flow {
 	return flow(0, 5, func(f *wire.Flow) { f.Handle = wire.Some(handle) })
 }
 
-// A client that attaches its link again while it is attached gets the session at once:
-// the step that attaches the new link releases it, and unsettled messages come again
-// (SES-7).
+// A client that attaches its link again while it is attached gets the session at once: the step
+// that attaches the new link releases it, and unsettled messages are delivered again (SES-7).
 func TestTakeover(t *testing.T) {
 	const attach, gone = "*wire.Attach", "detach " + string(wire.CondStolen)
 	a := value.OfString("a")

@@ -148,8 +148,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// Attaching a name again takes its link over. The same name in the other direction is
-// another link.
+// Attaching a name again detaches the former link of that name. The same name in the other
+// direction is another link.
 func TestStolen(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{RequiresSession: true})

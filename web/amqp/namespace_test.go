@@ -77,7 +77,7 @@ func depth(t *testing.T, b *broker.Broker) (n int64) {
 	return n
 }
 
-// Namespaces stand by, and are removed, independently.
+// Namespaces become standbys and are removed independently.
 func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, amqp.Options{NamespacesIncomplete: true}, broker.Options{})

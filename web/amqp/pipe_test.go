@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// Bytes come out of a pipe in order, wherever they are in the ring and whenever it grows.
+// A pipe returns bytes in order, wherever they are in the ring and whenever it grows.
 func TestPipeKeepsOrder(t *testing.T) {
 	p := newPipe()
 	var in, out []byte

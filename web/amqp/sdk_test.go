@@ -16,7 +16,7 @@ import (
 	"mayfly/web/amqp"
 )
 
-// TestSDK does over a socket what programs do with the Go SDK of Service Bus.
+// TestSDK uses the Go SDK of Service Bus over a socket, as programs do.
 func TestSDK(t *testing.T) {
 	w := newWorld(t, amqp.Options{}, broker.Options{})
 	c, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://"+w.listen()+

@@ -28,7 +28,7 @@ func filtered(handle uint32, filters ...value.Property) wire.Attach {
 	return a
 }
 
-// takesTen gives credit for ten, and returns the bodies of the messages that come.
+// takesTen gives credit for ten, and returns the bodies of the messages that arrive.
 func takesTen(c *amqptest.Client, handle uint32) (all []string) {
 	c.GrantCredit(0, handle, 0, 10)
 	for _, p := range frames(c) {
@@ -224,8 +224,8 @@ func TestCopiesOfSession(t *testing.T) {
 	})
 }
 
-// A link with a selector takes no more memory than is counted for it, whatever the
-// selector's text, and frees it when it is detached. The frame of its attach is not kept.
+// A link with a selector uses no more memory than is counted for it, whatever the selector's text,
+// and frees it when it is detached. The frame of its attach is not kept.
 func TestSelectorsCost(t *testing.T) {
 	const links = 100
 	fill := func(begin, each, end string) string {

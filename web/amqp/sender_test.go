@@ -58,7 +58,7 @@ func flow(count, credit uint32, more func(*wire.Flow)) *wire.Flow {
 func drain(f *wire.Flow) { f.Drain = true }
 func echo(f *wire.Flow)  { f.Echo = true }
 
-// Credit is what the client's last flow says, and a drain is always answered (LOCK-14).
+// The credit is that of the client's last flow, and a drain is always answered (LOCK-14).
 func TestCredit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		there int // number of messages
@@ -124,7 +124,7 @@ func TestDrainInOneWrite(t *testing.T) {
 	})
 }
 
-// Credit that a client takes back is gone: later messages are for others.
+// After a client has withdrawn credit, it gets no more messages, and others do.
 func TestCreditTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -176,8 +176,8 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// A reply of $management comes in as many transfers as the window and the frames require,
-// and not before there is credit for it.
+// A reply of $management is sent in as many transfers as the window and the frames require, and not
+// before there is credit for it.
 func TestWindowOfAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -241,8 +241,8 @@ func TestFair(t *testing.T) {
 	})
 }
 
-// A client may have as many unsettled deliveries as the limit on links says, if it is
-// set. A drain is answered then too.
+// The limit on links, if it is set, limits the unsettled deliveries of a client. A drain is
+// answered even when the limit is reached.
 func TestUnsettledLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()
@@ -296,8 +296,8 @@ func TestManyUnsettled(t *testing.T) {
 	}
 }
 
-// A receiver that has the maximum number of messages of its session locked stalls. The
-// log says why.
+// A receiver that has locked the maximum number of messages of its session gets no more, and the
+// log shows why.
 func TestSessionLocksLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()

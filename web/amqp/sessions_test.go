@@ -166,9 +166,8 @@ func TestAcceptAndGone(t *testing.T) {
 	})
 }
 
-// A client that detaches, ends or closes has released its session when it gets the
-// answer, so that it can have it again at once (SES-7). A client that vanishes keeps it
-// (DEC-5).
+// A client that detaches, ends or closes has released its session when it gets the answer, so that
+// it can accept it again at once (SES-7). A client that vanishes keeps it (DEC-5).
 func TestSessionReturned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bye  func(c *amqptest.Client)
@@ -261,7 +260,7 @@ func TestGoodbyeWaits(t *testing.T) {
 	}
 }
 
-// The same goes for a link that the broker has not attached yet: the client has withdrawn
+// A link that the broker has not attached yet is detached in the same way: the client has withdrawn
 // its request, but the broker may already have given it the session.
 func TestDetachOfAnUnansweredAttach(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {

@@ -73,7 +73,7 @@ func FuzzStates(f *testing.F) {
 	})
 }
 
-// A speaker sends what a script says.
+// A speaker sends frames and bytes as a script selects them.
 type speaker struct {
 	script []byte
 	nc     net.Conn
@@ -89,7 +89,7 @@ func (s *speaker) next() byte {
 	return b
 }
 
-// say writes b. It reports false if the server has closed the connection.
+// say writes b. It returns false if the server has closed the connection.
 func (s *speaker) say(b []byte) bool {
 	_, err := s.nc.Write(b)
 	return err == nil

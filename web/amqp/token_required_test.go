@@ -48,8 +48,8 @@ func (w *world) plain(rule, key string) (*goamqp.Conn, *goamqp.Session) {
 	return c, s
 }
 
-// The server closes the connection of a client that shows no valid token within 20 s of its
-// open. The error says what to do and is logged. A client with a token stays.
+// The server closes the connection of a client that shows no valid token within 20 s of its open.
+// The error explains what to do, and is logged. A client with a token stays connected.
 func TestTokenInTime(t *testing.T) {
 	token := func(resource, key string, lasts time.Duration) string {
 		return sas.Sign(resource, "root", key, time.Now().Add(lasts))

@@ -14,8 +14,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A transaction spans one entity, unless its coordinator is the first link of the session
-// in which all of its operations come (TX-3).
+// A transaction spans one entity, unless its coordinator is the first link of the session that has
+// all of its operations (TX-3).
 func TestTransactionSpans(t *testing.T) {
 	for name, first := range map[string]bool{"TX-3 plain": false, "TX-3 in the session of the coordinator": true} {
 		t.Run(name, func(t *testing.T) {

@@ -41,8 +41,7 @@ func setAside(w *world, path engine.Path, n, size int) value.Properties {
 
 const fetchOperation = "com.microsoft:receive-by-sequence-number"
 
-// Ten deferred messages of 200 KB come in one reply, which is no larger than the link
-// announced.
+// Ten deferred messages of 200 KB arrive in one reply, which is no larger than the link announced.
 func TestFetchMany(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

@@ -10,8 +10,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Features of other brokers that are not supported are refused with an error that says
-// so.
+// Features of other brokers that are not supported are refused with an error that names them.
 func TestUnsupported(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()

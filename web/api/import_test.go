@@ -82,8 +82,8 @@ func TestImportDryRun(t *testing.T) {
 	}
 }
 
-// TestImportDryRunOfAFullQueue: a dry run reports where the target would be full (§1.5), and
-// what the import would refuse in any case.
+// TestImportDryRunOfAFullQueue: a dry run reports where the target would be full (§1.5), and which
+// lines the import would refuse in any case.
 func TestImportDryRunOfAFullQueue(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.EntitySize, l.MessageMemory = 100<<10, 0 // only by size

@@ -158,7 +158,8 @@ func TestPlays(t *testing.T) {
 	w.want(404, "GET", "/namespaces/"+p.Name, "", nil)
 }
 
-// TestPlayWithoutNamespace: a playback whose namespace is removed is gone like one that was ended.
+// TestPlayWithoutNamespace: a playback whose namespace is removed has ended, like one that was
+// ended by a request.
 func TestPlayWithoutNamespace(t *testing.T) {
 	w := start(t, broker.Options{})
 	var p Playback

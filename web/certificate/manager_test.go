@@ -339,7 +339,7 @@ func (w *world) put(name string, content []byte) {
 	if err := os.WriteFile(w.path(name), content, 0o600); err != nil {
 		w.Fatal(err)
 	}
-	// File systems may not tell two writes of one moment apart.
+	// File systems may not distinguish the times of two writes at the same moment.
 	if err := os.Chtimes(w.path(name), w.now(), w.now()); err != nil {
 		w.Fatal(err)
 	}

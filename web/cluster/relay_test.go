@@ -127,8 +127,8 @@ func TestRequestArrivesAsItWas(t *testing.T) {
 	}
 }
 
-// A server that does not know the secret, or wants another server, is rejected. The
-// forwarding server learns this, and the client learns nothing of it.
+// A server that does not know the secret, or expects another server, is rejected. The forwarding
+// server gets the reason, and the client does not.
 func TestUnknownServersAreRejected(t *testing.T) {
 	asked := make(chan struct{}, 16)
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }), AMQP: func(*cluster.Conn) { asked <- struct{}{} }})

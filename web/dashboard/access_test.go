@@ -67,7 +67,7 @@ func TestAccess(t *testing.T) {
 		if is := w.b.State("a/b").Config.AuthorizationRules; len(is) != 1 || is[0].PrimaryKey == "hush1" {
 			t.Errorf("the queue has %v", is)
 		}
-		// The forms of the queue itself keep its rules.
+		// The queue's own form keeps its access rules.
 		before := w.b.State("a/b").Config.AuthorizationRules[0]
 		w.done("/n/default/q/a%2Fb/status?agreed=1", "to", "Disabled")
 		w.done("/n/default/q/a%2Fb/edit", "MaxDeliveryCount", "3", "Status", "Disabled", "LockDuration", "1m", "MaxSizeInMegabytes", "1024")

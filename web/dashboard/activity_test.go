@@ -16,7 +16,7 @@ import (
 	"mayfly/web/dashboard/activity"
 )
 
-// lines returns the lines of a page of activity: where, what, who.
+// lines returns the lines of a page of activity: entity, event and actor.
 func (a answer) lines() (lines []string) {
 	a.Find("[data-list=rows] > tr").Each(func(_ int, tr *goquery.Selection) {
 		var cells []string
@@ -173,7 +173,7 @@ func TestRestoreAfterARestart(t *testing.T) {
 	})
 }
 
-// TestPassportAfterARestart: the information about a message that is gone is the same after a
+// TestPassportAfterARestart: the page of a message that no longer exists is the same after a
 // restart.
 func TestPassportAfterARestart(t *testing.T) {
 	within(t, func(w *world) {

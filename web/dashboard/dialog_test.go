@@ -53,9 +53,8 @@ func TestGuardsOverThePage(t *testing.T) {
 	})
 }
 
-// TestAnswersToDialogs: the result of a form in a dialog is where the script expects it:
-// errors are in the form, a redirect is in a header, and its notice is kept for the page that
-// it leads to.
+// TestAnswersToDialogs: the result of a form in a dialog is where the script expects it: errors are
+// in the form, a redirect is in a header, and its notice is kept for the target page.
 func TestAnswersToDialogs(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// TestRewrite: a dead letter is edited: all values of the form come back unchanged, except for
-// the edit; the original is gone, and both link to each other.
+// TestRewrite: a dead letter is edited: all values of the form are sent back unchanged, except for
+// the edit; the original is removed, and both link to each other.
 func TestRewrite(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

@@ -289,7 +289,7 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-// TestNewTemporaryQueue: the form for a temporary queue is titled so, has a time after which
+// TestNewTemporaryQueue: the form for a temporary queue has its own title and a time after which
 // the queue deletes itself, and keeps both when it is shown again.
 func TestNewTemporaryQueue(t *testing.T) {
 	within(t, func(w *world) {

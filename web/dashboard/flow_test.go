@@ -65,7 +65,7 @@ func TestStatusSwitch(t *testing.T) {
 	})
 }
 
-// TestStatusTellsWhatStops: the page shows beforehand what a status stops.
+// TestStatusTellsWhatStops: before a change of status, the page shows which operations it stops.
 func TestStatusTellsWhatStops(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

@@ -80,8 +80,8 @@ func TestNoticeIsShownOnce(t *testing.T) {
 	})
 }
 
-// TestNoticePasses: a notice of success disappears by itself, more slowly if it is longer; a
-// warning stays until the page is left.
+// TestNoticePasses: a notice of success disappears by itself, later if it is longer; a warning
+// stays until the user leaves the page.
 func TestNoticePasses(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

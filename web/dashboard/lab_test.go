@@ -92,8 +92,8 @@ func TestLab(t *testing.T) {
 	})
 }
 
-// TestLabKnowsWhatTheBrokerSets: properties that the broker sets on acceptance are known to
-// the lab as well (FILT-21).
+// TestLabKnowsWhatTheBrokerSets: the lab sets the properties that the broker sets on acceptance
+// (FILT-21).
 func TestLabKnowsWhatTheBrokerSets(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
@@ -208,7 +208,8 @@ func TestTray(t *testing.T) {
 		w.see("/n/default/lab?from=424242").wants(200, "no longer known")
 		w.see("/n/default/m/"+keys[3]).wants(200, "Matched no subscription")
 
-		// The proposed filter has what the messages have in common, and nothing that differs.
+		// The proposed filter contains all properties that the messages have in common, and no
+		// others.
 		catch := w.get("/n/default/lab/new?key=" + keys[3] + "&key=" + keys[2])
 		if catch.status != http.StatusSeeOther {
 			t.Fatalf("creating the subscription returned %d", catch.status)

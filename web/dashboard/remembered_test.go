@@ -134,7 +134,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 	silent := strings.Fields(`
 		/safe /language /settings /access/keys /lab /alerts/try /alerts/:id/try /alerts/:id/test /rules/try /bulk/export /import
 		/receive /complete /abandon /defer /fetch /renew /session/receive /session/release
-	`) // change nothing that is stored, or do what a client of messages does
+	`) // they change nothing that is stored, or do the same as a messaging client
 	elsewhere := strings.Fields(`
 		/import/start /definitions/import /undo/:word /tombstones/:id/restore /connections/:id/disconnect /damaged/move-aside /jobs/:id/cancel /jobs/:id/resume /jobs/:id/undo
 		/m/:key/edit /rules/edit /break-lock /return /bulk/reschedule /bulk/copy /session/clear /session/state /bulk/resubmit /bulk/return /bulk/send-now /bulk/cancel

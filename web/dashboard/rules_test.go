@@ -35,8 +35,8 @@ func (w *world) rulesOf(sub engine.Path) (rules []engine.Rule) {
 	return rules
 }
 
-// TestRuleForms: the rule is saved as filled in, and comes back into the form unchanged
-// (FILT-7, FILT-8, FILT-13, FILT-17, FILT-25).
+// TestRuleForms: the rule is saved as filled in, and the form shows it again unchanged (FILT-7,
+// FILT-8, FILT-13, FILT-17, FILT-25).
 func TestRuleForms(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)

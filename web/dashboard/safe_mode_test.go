@@ -72,7 +72,7 @@ func (w *world) fields(pairs []string) (out []string) {
 	return out
 }
 
-// left returns how many messages there are, or a negative number if their queue is gone.
+// left returns how many messages there are, or a negative number if their queue was deleted.
 func (w *world) left() int64 {
 	synctest.Wait()
 	for _, e := range w.all(engine.Queue) {

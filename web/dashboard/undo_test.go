@@ -177,8 +177,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoSparesWhatWasTouched: messages that were changed since are left alone, and the
-// notice says so.
+// TestUndoSparesWhatWasTouched: messages that were changed since are left alone, and the notice
+// reports them.
 func TestUndoSparesWhatWasTouched(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
@@ -377,9 +377,9 @@ func TestExportBeforePurge(t *testing.T) {
 	})
 }
 
-// TestUndoEdit: an edit whose result was received, or that has nowhere to go back to, stays,
-// and the notice says so; one that went to a topic, or whose former body is too large to keep,
-// offers no undo.
+// TestUndoEdit: an edit is not undone if its result was received or the original has no place to
+// return to, and the notice reports that. An edit that went to a topic, or whose former body is too
+// large to keep, offers no undo.
 func TestUndoEdit(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)

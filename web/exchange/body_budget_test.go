@@ -76,7 +76,7 @@ func TestReaderTakesBudgetAsDataArrives(t *testing.T) {
 	})
 }
 
-// All of a line's room is given back, whatever the line contains.
+// All of a line's room is released, whatever the line contains.
 func TestReaderReleasesItsBudget(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	part := `{"part":"` + base64.StdEncoding.EncodeToString([]byte(long)) + `"}` + "\n"

@@ -71,10 +71,10 @@ type stage struct {
 	errors []string // from the console
 }
 
-// t0 is the time of the stage's clock, which stands still.
+// t0 is the time of the stage's stopped clock.
 var t0 = time.Date(2026, 7, 14, 10, 4, 12, 0, time.UTC)
 
-// in returns a time of the stage as markup has it.
+// in returns the time d after t0 in the format of markup.
 func in(d time.Duration) string { return formatTime(t0.Add(d)) }
 
 const around = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stage</title>

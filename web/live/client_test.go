@@ -172,7 +172,7 @@ func TestClockTurned(t *testing.T) {
 	}
 }
 
-// TestASilentBrowserIsCut: a browser that no longer reads answers no ping, and is cut off.
+// TestASilentBrowserIsCut: a browser that no longer reads answers no ping, and is disconnected.
 func TestASilentBrowserIsCut(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), func(o *Options) { o.Heartbeat, o.StallTimeout = 10*time.Millisecond, 20*time.Millisecond })
@@ -183,8 +183,8 @@ func TestASilentBrowserIsCut(t *testing.T) {
 	}
 }
 
-// TestAStuckBrowserIsCut: a browser that reads no more is cut off after StallTimeout, while others
-// go on.
+// TestAStuckBrowserIsCut: a browser that stops reading is disconnected after StallTimeout. Others
+// are not affected.
 func TestAStuckBrowserIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

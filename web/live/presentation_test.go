@@ -122,7 +122,7 @@ func TestForbiddenPresenters(t *testing.T) {
 		if f := tab.next(); f.control.T != "talk" || f.control.Presentation != nil || f.control.Text == "" {
 			t.Errorf("%s: received %+v, want a refusal", name, f)
 		}
-		tab.send("follow", strings.Repeat("x", 1000), 0) // no presentation's id: nothing comes
+		tab.send("follow", strings.Repeat("x", 1000), 0) // not the id of a presentation: no frame is sent
 		tab.acted()
 	}
 	if is := registry.State(id); is.Started {
@@ -142,8 +142,8 @@ func TestNoPresentations(t *testing.T) {
 	}
 }
 
-// TestAStuckFollowerDoesNotDelayOthers: a follower that reads nothing does not delay the others:
-// the presenter goes on, and the followers get the latest state.
+// TestAStuckFollowerDoesNotDelayOthers: a follower that reads nothing does not delay the presenter
+// or the other followers, who get the latest state.
 func TestAStuckFollowerDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
@@ -173,7 +173,7 @@ func TestAStuckFollowerDoesNotDelayOthers(t *testing.T) {
 	}
 }
 
-// TestLinkVisitorFollowsAPresentation: a link visitor is led within the link's namespace and to
+// TestLinkVisitorFollowsAPresentation: a link visitor follows within the link's namespace and to
 // its scenes, and gets only the presentation's state on a socket of another namespace.
 func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	t.Parallel()
@@ -216,8 +216,8 @@ func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	}
 }
 
-// TestAPresentationThatHasEndedShowsNothingMore: when a presentation ends, a visitor whom it led to a
-// scene sees no more of it, also on an open page.
+// TestAPresentationThatHasEndedShowsNothingMore: when a presentation ends, a visitor who followed
+// it to a scene sees no more of the scene, also on an open page.
 func TestAPresentationThatHasEndedShowsNothingMore(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry

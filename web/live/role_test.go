@@ -20,7 +20,7 @@ func as(role auth.Role) http.Header { return http.Header{roleHeader: {role.Strin
 var commandRoles = map[string]auth.Role{
 	"follow":   auth.Viewer,
 	"pause":    auth.Viewer,
-	"present":  auth.Operator, // it leads others
+	"present":  auth.Operator, // it navigates the pages of others
 	"resume":   auth.Viewer,
 	"sub":      auth.Viewer,
 	"unfollow": auth.Viewer,
@@ -91,8 +91,8 @@ func TestPagesOfOtherRoles(t *testing.T) {
 	}
 }
 
-// TestPagesOfOneNamespace: a client that may see one namespace does not share renderings with
-// one that may see all, and the page knows its viewer.
+// TestPagesOfOneNamespace: a client that may see one namespace does not share renderings with one
+// that may see all, and the page is rendered for its viewer.
 func TestPagesOfOneNamespace(t *testing.T) {
 	w := newWorld()
 	w.set("/n/one", func(*sheet) {})

@@ -41,7 +41,7 @@ type sheet struct {
 	order   []string
 	rows    map[string]string
 	every   time.Duration
-	wait    chan struct{} // holds Open up; nil if it does not
+	wait    chan struct{} // blocks Open until it is closed; nil if Open does not block
 	err     error
 	panics  bool
 }

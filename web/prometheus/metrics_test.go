@@ -159,7 +159,7 @@ func TestMetricsOfEveryNamespace(t *testing.T) {
 	}
 }
 
-// Temporary namespaces are summed: their names come and go.
+// Temporary namespaces are summed, because their names change all the time.
 func TestTemporaryNamespacesAreSummed(t *testing.T) {
 	own, demo, show := serve(t, "a"), serve(t, "a", "b"), serve(t, "a")
 	o := Options{Namespaces: func() []Namespace {

@@ -63,9 +63,9 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 	}
 }
 
-// TestLeavingRacesWithDelivery sends and hangs up at the same time, many times. Whichever
-// comes first, no message stays locked for the client that hung up, and none is counted
-// as delivered.
+// TestLeavingRacesWithDelivery sends and disconnects at the same time, many times. Whichever is
+// first, no message stays locked for the client that disconnected, and none is counted as
+// delivered.
 func TestLeavingRacesWithDelivery(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q", "LockDuration", "PT5M")
@@ -94,7 +94,7 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 		w.Want(201, "POST", "/q/messages", fmt.Sprint(i))
 		location, ok := <-received
 		leave()
-		if ok { // the receiver came first, and has the lock
+		if ok { // the receiver was first, and has the lock
 			got++
 			w.Want(200, "DELETE", strings.TrimPrefix(location, w.URL), "")
 		}

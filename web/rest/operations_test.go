@@ -30,8 +30,8 @@ func (w *world) wantCounts(p engine.Path, want engine.Counts) {
 	}
 }
 
-// TestOperations checks the table of §2.2: what each operation answers and does, and with
-// which statuses it is refused.
+// TestOperations checks the table of §2.2: the response and the effect of each operation, and the
+// statuses with which it is refused.
 func TestOperations(t *testing.T) {
 	// settled tries an operation on a lock of another message, and on the right one.
 	settled := func(method string) func(*world) {

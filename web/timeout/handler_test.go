@@ -59,7 +59,7 @@ func ended(c net.Conn, began time.Time) (after time.Duration, text string) {
 	return time.Since(began), string(raw)
 }
 
-// handlers are what handlers do with a body.
+// handlers are different uses of a request's body.
 var handlers = map[string]http.HandlerFunc{
 	"reads all": func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
@@ -340,7 +340,7 @@ func inPieces(size int) func(io.Writer) error {
 	}
 }
 
-// TestHijacked: the deadlines of a hijacked connection are left alone.
+// TestHijacked: the timeouts do not apply to a hijacked connection.
 func TestHijacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {

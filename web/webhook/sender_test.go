@@ -276,8 +276,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestWhereAConnectionGoes uses a name that resolves to this machine: what counts is the
-// address.
+// TestWhereAConnectionGoes uses a name that resolves to this machine: the resolved address counts.
 func TestWhereAConnectionGoes(t *testing.T) {
 	hits := make(chan string, 10)
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -334,8 +333,8 @@ func TestCloseGivesUp(t *testing.T) {
 	})
 }
 
-// TestPresent changes a rule while an event waits for its next attempt: the event goes to the
-// rule's new webhook, signed with its new secret, or is given up.
+// TestPresent changes a rule while an event waits for its next attempt: the event is sent to the
+// rule's new webhook, signed with its new secret, or is dropped.
 func TestPresent(t *testing.T) {
 	nobody := func(_ int, r *http.Request) (int, error) {
 		if r.URL.Host == "there" {

@@ -83,7 +83,7 @@ func (c *Client) request(method, path, body string, headers ...string) *http.Req
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]
 		}
-		r.Header[headers[i]] = append(r.Header[headers[i]], headers[i+1]) // as it is spelled
+		r.Header[headers[i]] = append(r.Header[headers[i]], headers[i+1]) // with the given case
 	}
 	return r
 }

@@ -96,7 +96,7 @@ func shop(t *testing.T) *nearby {
 	return n
 }
 
-// A tape is a terminal that keeps its output.
+// A tape is a terminal that records its output.
 type tape struct {
 	mu             sync.Mutex
 	frames         []string // guarded by mu

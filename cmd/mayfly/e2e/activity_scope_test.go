@@ -151,7 +151,7 @@ func (f *frames) until(t *testing.T, word string) string {
 	return f.text.String()
 }
 
-// A firstFrame is a terminal that keeps what watch writes, and stops it at the first frame.
+// A firstFrame is a terminal that records the output of watch, and stops it at the first frame.
 type firstFrame struct {
 	text strings.Builder
 	stop func()

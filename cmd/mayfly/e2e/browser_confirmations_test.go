@@ -60,7 +60,7 @@ func (v *visit) guardsOfReversible() {
 	v.want(offered + `.querySelector("progress").value < 10`)
 	v.do(chromedp.KeyEvent("u"))
 	v.want(`document.querySelector("[data-notice]").textContent.includes("Undone for 2 messages")`)
-	v.want(`document.readyState === "complete"`) // the notice comes before the list
+	v.want(`document.readyState === "complete"`) // the notice is loaded before the list
 	v.equal(left, before)
 
 	v.do(chromedp.Click(chromedp.CSS(`[data-list=rows] [name=key]`)))
@@ -238,9 +238,9 @@ func (v *visit) guardsOfSafeMode() {
 	v.equal(refused, 0)
 }
 
-// guardsOfStructure deletes the queue: the dialog says what is deleted and asks for the name.
-// Changes of the list behind it do not lose the element that gets the focus back, and going
-// back to the page does not open the dialog again.
+// guardsOfStructure deletes the queue: the dialog shows what is deleted and asks for the name.
+// After changes of the list behind the dialog, closing it still returns the focus, and going back
+// to the page does not open it again.
 func (v *visit) guardsOfStructure() {
 	v.visit("/n/default/q/orders")
 	v.want(isLive)

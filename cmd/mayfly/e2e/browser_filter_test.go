@@ -80,7 +80,7 @@ func suggestionsInBrowser(_ *testing.T, v *visit) {
 	keys(kb.ArrowDown)
 	v.equal(chosen, "state:")
 	v.equal(pointed, "state:")
-	keys(kb.Enter) // takes the suggestion and does not submit the form
+	keys(kb.Enter) // accepts the suggestion without submitting the form
 	value("-state:")
 	v.want(listed + ` === "active|locked|deferred|scheduled|dead"`)
 	keys(kb.ArrowUp)

@@ -108,7 +108,7 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	bob.want(isLive)
 	leaveMeanwhile(bob, leads)
 
-	// The link also ends for followers who look around.
+	// When the link ends, it also ends for followers who look around.
 	ana.visit("/n/default/share")
 	bob.linkEnds("/n/default/q/orders")
 	ana.js(`document.querySelector(".sharing .danger").click()`)

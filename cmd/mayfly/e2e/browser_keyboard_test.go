@@ -178,7 +178,7 @@ func (v *visit) keysInEditor() {
 	v.want(`document.querySelector("[data-notice]")?.innerText.includes("got the rule typed")`)
 }
 
-// keysInLab folds a part and tries: it stays folded, and keeps the focus.
+// keysInLab folds a part and runs a trial: the part stays folded, and keeps the focus.
 func (v *visit) keysInLab() {
 	v.visit("/n/default/lab?topic=prices")
 	v.js(`document.querySelector("[name=subject]").focus()`)

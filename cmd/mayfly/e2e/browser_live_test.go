@@ -53,7 +53,7 @@ type record struct {
 	Why              string
 }
 
-// record returns what was recorded.
+// record returns the recorded changes.
 func (v *visit) record() (rows map[string]record, dead map[string]int64) {
 	v.t.Helper()
 	var log struct {
@@ -77,7 +77,8 @@ func (v *visit) newQueue(name, ttl string) {
 	v.equal(`location.pathname`, "/n/default/q/"+name)
 }
 
-// lifeInBrowser checks that messages arrive, count down, expire and become dead letters live.
+// lifeInBrowser checks that messages appear, count down, expire and become dead letters on an open
+// page.
 func lifeInBrowser(t *testing.T, v *visit) {
 	v.newQueue("orders", "10s")
 	v.want(isLive)

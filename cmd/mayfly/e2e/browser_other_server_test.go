@@ -53,8 +53,8 @@ func peersInBrowser(t *testing.T, browser context.Context) {
 	v.stayed()
 	v.look("peers-live")
 
-	// A presentation belongs to one server: its followers stay on their page, and the
-	// presenter's page says so.
+	// A presentation belongs to one server: its followers stay on their page, and the presenter's
+	// page reports that.
 	v.visit("/n/default?present=1")
 	v.want(isLive)
 	bob := visitTo(t, browser, v.server)

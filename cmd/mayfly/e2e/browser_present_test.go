@@ -231,7 +231,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.want(followers + ` === "0"`)
 }
 
-// stands waits until a tab has a live page at path and its strip shows a caption.
+// stands waits until the tab shows a live page at path, and its strip a caption.
 func (v *visit) stands(path, says string) {
 	v.t.Helper()
 	v.want(fmt.Sprintf(`location.pathname + location.search === %q && %s && %s.startsWith(%q) && !document.querySelector(".stage-playing")`, path, isLive, caption, says))
@@ -390,7 +390,7 @@ func shareScene(t *testing.T, ctx context.Context) {
 	bob.refused(http.StatusForbidden, "/n/default/queues")
 }
 
-// openOwnLink makes a presenter open the link in the same browser, and leave it.
+// openOwnLink makes a presenter open the link in the same browser, and stop following.
 func openOwnLink(t *testing.T, ctx context.Context) {
 	ana := presenter(t, ctx)
 	link := ana.sharing()

@@ -187,8 +187,8 @@ func (v *visit) turnsClock() {
 			const here = clock[0] * 3600 + clock[1] * 60 + clock[2], left = Math.max(0, Math.ceil((Date.parse(el.dateTime) - now) / 1000));
 			window.off = body.dataset.rate === "` + strconv.Itoa(run.rate) + `" ? Math.max(Math.abs((there - here + 129600) % 86400 - 43200), Math.abs(left - ` + countdown + `)) : 1e9;
 		}).finally(() => { window.measuring = null; })`
-		// A second of real time may pass between the server's clock and the page's. A busy machine
-		// takes longer now and then, and a wrong rate always does.
+		// A second of real time may pass between reading the server's clock and the page's, and
+		// more on a busy machine. With a wrong rate the clocks always differ by more.
 		v.wantMeanwhile(fmt.Sprintf(`window.off <= %d`, run.rate+1), func() { v.js(`{ ` + measure + ` }`) })
 		v.want(`!window.measuring`)
 		v.js(`document.querySelector("[data-stage-act=clock][value='0']").click()`)

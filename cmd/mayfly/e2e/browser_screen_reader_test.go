@@ -19,7 +19,7 @@ func aloudInBrowser(_ *testing.T, v *visit) {
 	v.create("queue", "orders", `{"DeadLetteringOnMessageExpiration":true,"DefaultMessageTimeToLive":"PT1H"}`)
 	v.send("orders", `{"Label":"first"}`, "x")
 	if _, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
-		window.ahead = 0; // seconds go by as the test says
+		window.ahead = 0; // the test sets how many seconds have passed
 		const real = performance.now.bind(performance);
 		performance.now = () => real() + window.ahead;
 		window.heard = [];

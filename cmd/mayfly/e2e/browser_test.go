@@ -399,7 +399,7 @@ func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 	})
 }
 
-// until waits until so returns true; what describes that in errors.
+// until waits until so returns true. Errors contain what, a description.
 func (v *visit) until(what string, so func(context.Context) bool) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.tab, 30*time.Second)

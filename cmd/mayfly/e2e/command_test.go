@@ -138,7 +138,7 @@ func TestVariablesAreFlags(t *testing.T) {
 	}
 }
 
-// once keeps the first thing that is written.
+// once keeps its first write.
 type once struct{ line chan string }
 
 func (o *once) Write(p []byte) (int, error) {

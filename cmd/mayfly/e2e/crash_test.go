@@ -132,9 +132,9 @@ type writer struct {
 	random  *rand.Rand
 	exists  bool
 	nextSeq int64
-	have    []kept // by sequence number
+	have    []kept // in the order of sequence numbers
 	doubt   func() // updates have as if the last operation had happened; nil if that was acknowledged
-	lost    bool   // the response to a take was lost
+	lost    bool   // there was no response to take
 	serial  int
 	done    int
 	base    string

@@ -99,7 +99,7 @@ func TestPassedOnOnceOnly(t *testing.T) {
 		// The other server's response names this server as the owner.
 		heldOff(t, at[i], at[i].Dashboard)
 	}
-	// It ends once the servers know the owner.
+	// The refusals end once the servers know the owner.
 	on[1].Release()
 	all[1].Next(server.StateReady)
 	if code, text := Request(t, http.MethodGet, at[0].Dashboard+"/readyz", ""); code != http.StatusOK {

@@ -76,7 +76,7 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 		t.Fatal("at the server that owns nothing:", code, text)
 	}
 	apis := []string{"/api/v1", "/api/v1/n/shop", "/api/v1/n/till"}
-	// Clients stay with the second server, whatever it owns.
+	// Clients only use the second server, whatever it owns.
 	var mu sync.Mutex
 	sent, certain := map[string]bool{}, map[string]bool{} // by API and body; certain: acknowledged
 	stop, halt := context.WithCancel(ctx)

@@ -56,7 +56,7 @@ func TestLiveIsCapped(t *testing.T) {
 	}
 }
 
-// capped opens a live page's socket, or returns why that failed.
+// capped opens a live page's socket, or returns the reason why that failed.
 func capped(t *testing.T, base string) (*websocket.Conn, string) {
 	t.Helper()
 	ws, w, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(base, "http")+"/live", http.Header{"Origin": {base}})

@@ -42,7 +42,7 @@ type answered struct {
 	text   string
 }
 
-// goes requests an address, with a form unless it is empty.
+// goes requests an address, and sends form unless it is empty.
 func (s *surfer) goes(method, at string, form url.Values) answered {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, at, strings.NewReader(form.Encode()))

@@ -65,7 +65,7 @@ func TestResubmitOne(t *testing.T) {
 	run(cli.ExitOK, "", `"subject":"new"`, "Nothing was done", "resubmit", "orders", "--sequence-number", "1", "--set", "subject=new", "--dry-run")
 	counts(api.Counts{DeadLetter: 4})
 
-	// Without changes, everything but the dead-letter reasons is kept.
+	// Without options, everything but the dead-letter reason and description is kept.
 	run(cli.ExitOK, "", "Message #4 was resubmitted to orders: #5.\n", "", "resubmit", "orders/$deadletterqueue", "--sequence-number", "4")
 	if m := last("orders"); m.ScheduledEnqueueTime != "" || *m.Body != "wrong" || m.MessageID != "m-1" || m.Subject != "old" || m.TimeToLive != "PT1H" && m.TimeToLive != "1h" || len(m.Properties) != 2 || *m.SessionID != "s" || m.ReplyToSessionID != "rs" {
 		t.Errorf("got %+v", m)

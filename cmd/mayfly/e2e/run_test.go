@@ -208,7 +208,7 @@ func TestLimitReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestStartIsRefused checks every startup error: it is one sentence, and nothing keeps running.
+// TestStartIsRefused checks every startup error: it is one sentence, and leaves nothing running.
 func TestStartIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

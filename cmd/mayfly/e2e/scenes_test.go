@@ -70,7 +70,8 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	says(LunchScene, 0, "Added the scene dinner", "scenes", "add", "-", "--id", "dinner")
 	says("", 4, "The scene 'deadline' is built in. Choose another ID.", "scenes", "add", file, "--id", "deadline")
 
-	// A scene that is played to its end leaves nothing; its namespace can be opened meanwhile.
+	// A scene that is played to its end leaves no namespace. While it is played, its namespace can
+	// be opened.
 	got := says("", 0, "They are gone.", "scenes", "play", "lunch", "--auto")
 	want := "Lunch\nWhat nobody fetches gets cold.\n\nIn the browser: NAME\n\n1 of 2\n  Two soups.\n  ✓ They wait.\n\n2 of 2, after 1m0s\n  Nobody comes.\n  ✓ They are gone.\n"
 	if got := regexp.MustCompile(`http\S+`).ReplaceAllString(got, "NAME"); got != want {

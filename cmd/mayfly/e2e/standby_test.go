@@ -29,7 +29,7 @@ type SharedServer struct {
 	Stop   context.CancelCauseFunc
 }
 
-// Output keeps what was printed so far.
+// Output records everything printed so far.
 type Output struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -130,7 +130,7 @@ func Request(t *testing.T, method, url, body string) (int, string) {
 var other = engine.Owner{Dashboard: "http://till-2.example:8080", Admin: "http://till-2.example:5300", Host: "till-2"}
 
 // TestStandsByAndServes checks that a server is a standby while another owns the namespace, takes
-// over when that server is gone, and serves its messages.
+// over when that server has ended, and serves its messages.
 func TestStandsByAndServes(t *testing.T) {
 	on := NewSharedStore()
 	first := StartShared(t, on, server.Config{Namespace: "shop", Advertise: "http://till-1.example/"})

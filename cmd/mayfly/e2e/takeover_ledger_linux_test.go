@@ -17,7 +17,7 @@ import (
 	"mayfly/web/api"
 )
 
-// A fact is what a client knows about its request.
+// A fact is how certain a client is of the effect of its request.
 type fact int
 
 const (
@@ -41,7 +41,7 @@ type servers interface {
 	fail(what string)
 }
 
-// A ledger is what clients know about the messages of a namespace.
+// A ledger records what clients know about the messages of a namespace.
 type ledger struct {
 	t      *testing.T
 	f      servers
@@ -176,7 +176,7 @@ func (l *ledger) write(in map[string]fact, id string, f fact) {
 	in[id] = f
 }
 
-// enough reports whether clients have sent as many messages as they may.
+// enough reports whether clients have reached the limit of sent messages.
 func (l *ledger) enough() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

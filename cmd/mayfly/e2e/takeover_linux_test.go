@@ -116,8 +116,8 @@ func (l *succession) stopInOrder(who *child, r server.Ready) server.Ready {
 	return after
 }
 
-// freezeAndThaw freezes the owner for longer than its lease, without its noticing. It must serve
-// neither the requests that arrive while it is frozen nor those that arrive as soon as it is
+// freezeAndThaw freezes the owner for longer than its lease; the process does not notice. It must
+// serve neither the requests that arrive while it is frozen nor those that arrive as soon as it is
 // resumed.
 func (l *succession) freezeAndThaw(who *child, r server.Ready) server.Ready {
 	l.t.Helper()

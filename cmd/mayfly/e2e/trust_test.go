@@ -75,7 +75,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// A Java store keeps other entries, and stays as it was if keytool fails.
+// A Java store keeps other entries, and is unchanged if keytool fails.
 func TestTrustJava(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tls")
 	if _, err := certificate.Open(certificate.Options{Dir: dir}); err != nil {

@@ -117,8 +117,8 @@ func stored(packed engine.Packed) engine.Delivery {
 	return d
 }
 
-// through returns what a receiver gets of a sender's message, after change has changed
-// the delivery.
+// through returns the message that a receiver gets for a sender's, after change has changed the
+// delivery.
 func through(t failer, s spoken, change func(*engine.Delivery)) spoken {
 	t.Helper()
 	packed, body := submit(t, must[broker.Outgoing](t)(codec.DecodeMessage(s.encode())))

@@ -16,9 +16,9 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A caller is one connection of a client, with one session. In a synctest bubble all
-// frames have arrived once all goroutines wait, so it needs no timeouts: it sends frames
-// and then reads all that have come.
+// A caller is one connection of a client, with one session. In a synctest bubble all frames have
+// arrived once all goroutines wait, so it needs no timeouts: it sends frames and then reads all
+// that have arrived.
 type caller struct {
 	*amqptest.Client
 
@@ -62,7 +62,7 @@ func call(t *testing.T, s *amqp.Server, frame uint32) *caller {
 	return c
 }
 
-// hear processes all frames that have come.
+// hear processes all frames that have arrived.
 func (c *caller) hear() error {
 	synctest.Wait()
 	for len(c.Pending()) > 0 {

@@ -128,9 +128,8 @@ func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]in
 // than the body's, because there is at least a message-id.
 var sized = regexp.MustCompile(`this one has \d+`)
 
-// plain returns a line without what clients do not see: whether a peeked message is
-// locked, and the kind of the error that rolled a transaction back, which is in the
-// description.
+// plain returns a line without the parts that clients cannot see: whether a peeked message is
+// locked, and the kind of the error that rolled a transaction back, which is in the description.
 func plain(c enginetest.Command, line string) string {
 	switch {
 	case c.Name == "commit" && strings.HasPrefix(line, "refused: ") && line != "refused: no transaction":

@@ -56,7 +56,7 @@ func (d *executor) let(p *parcel) error {
 	return p.by.detach(p.last)
 }
 
-// disposition returns the state by which a link does what a command says.
+// disposition returns the outcome with which a link executes a command.
 func disposition(c enginetest.Command) wire.State {
 	switch c.Name {
 	case "complete":

@@ -96,7 +96,7 @@ func TestMessagesAreAStream(t *testing.T) {
 	}
 }
 
-// TestLargeMessageIsReadInPieces checks that a read takes only what fits its buffer.
+// TestLargeMessageIsReadInPieces checks that a read returns only as much as fits into its buffer.
 func TestLargeMessageIsReadInPieces(t *testing.T) {
 	largest := make(chan int, 1)
 	ws := dial(t, serving(t, func(c net.Conn) {

@@ -386,8 +386,8 @@ func TestScannerFails(t *testing.T) {
 	}
 }
 
-// Kept bytes are bounded and passed-on data is not. A size that is only claimed allocates
-// nothing.
+// The number of kept bytes is bounded, and that of passed-on data is not. A size that is only
+// claimed causes no allocation.
 func TestScannerLimit(t *testing.T) {
 	big := make([]byte, 3000)
 	data := of(0x75, join(x("b0"), long(len(big)), big))

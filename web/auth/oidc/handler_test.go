@@ -14,8 +14,8 @@ import (
 	"mayfly/web/auth/oidc"
 )
 
-// TestBeginsWhereItEnds: a browser that uses another name of the server than the provider does
-// is redirected once to the name at which it will come back.
+// TestBeginsWhereItEnds: a browser that uses another name of the server than the provider does is
+// redirected once to the name to which the provider will redirect it back.
 func TestBeginsWhereItEnds(t *testing.T) {
 	p, err := oidc.New(oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: auth.Viewer}}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -357,7 +357,8 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// TestProviderIsDown: the error says so, and the provider is asked again, not too often.
+// TestProviderIsDown: the error names the cause, and the provider is asked again, but not too
+// often.
 func TestProviderIsDown(t *testing.T) {
 	w := start(t)
 	fails := func(is oidctest.Trouble) {

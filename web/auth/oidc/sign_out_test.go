@@ -69,9 +69,9 @@ func (w *world) again() {
 	w.ours = ours
 }
 
-// TestEnd: a user who signs out is redirected to the provider, which identifies the user by
-// the hint or asks, and redirects back. A server that has not talked to the provider before
-// does so, too.
+// TestEnd: a user who signs out is redirected to the provider, which identifies the user by the
+// hint or asks, and redirects back. This also works at a server that has never contacted the
+// provider.
 func TestEnd(t *testing.T) {
 	w := start(t)
 	ana, hint := w.signsIn("ana")

@@ -107,7 +107,7 @@ func (w *world) remembered() string {
 	return w.audited
 }
 
-// A browserID keeps cookies.
+// A browserID is a browser, which keeps cookies.
 type browserID struct {
 	*world
 	from    string
@@ -221,7 +221,7 @@ func TestSignInAndOut(t *testing.T) {
 	}
 }
 
-// TestSignsOutElsewhere: a user who signs out is led to the provider's sign-out, and sees a
+// TestSignsOutElsewhere: a user who signs out is redirected to the provider's sign-out, and sees a
 // notice if its address is unknown.
 func TestSignsOutElsewhere(t *testing.T) {
 	w := start(t)

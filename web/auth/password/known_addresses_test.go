@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSpotsAreBounded: a user who signs in from many addresses loses the oldest of them, and
-// all users together keep a limited number.
+// TestSpotsAreBounded: for a user who signs in from many addresses the oldest are forgotten, and
+// the number of addresses of all users together is limited.
 func TestSpotsAreBounded(t *testing.T) {
 	var s knownAddresses
 	at := func(name, where int) userAddress {

@@ -90,8 +90,8 @@ func (c *serverGroup) begins(at int, name string, way auth.Method) (is func(at i
 	}
 }
 
-// TestSignedInEverywhere: a user who signs in at one server is signed in at all at once; one
-// who signs out at one is signed out of all within two seconds, and open requests end.
+// TestSignedInEverywhere: a user who signs in at one server is signed in at all at once. A user who
+// signs out at one is signed out of all within two seconds, and open requests end.
 func TestSignedInEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 3)

@@ -153,7 +153,7 @@ func TestRunningRequestsGoOn(t *testing.T) {
 	})
 }
 
-// TestNotesUnreachable: known keys stay valid for a moment. Then nothing is let in, because
+// TestNotesUnreachable: known keys stay valid for a moment. Then all keys are refused, because
 // revocations would go unnoticed, and the server recovers by itself.
 func TestNotesUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestKeysMoveToTheNotes(t *testing.T) {
 	})
 }
 
-// TestUsedAnywhere: in the end all servers know when a token was last used.
+// TestUsedAnywhere: after a while all servers know when a token was last used.
 func TestUsedAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 2)

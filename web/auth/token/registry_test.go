@@ -330,7 +330,7 @@ func TestRevokedAsItIsUsed(t *testing.T) {
 	})
 }
 
-// TestUsed: the last use of a token is known to the minute, also after a restart.
+// TestUsed: the time of a token's last use is accurate to the minute, also after a restart.
 func TestUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})

@@ -128,8 +128,8 @@ func many(n int) string {
 	return b.String()
 }
 
-// TestABadFileKeepsTheLastGood: users of the last valid file can still sign in, and a valid
-// file takes effect again.
+// TestABadFileKeepsTheLastGood: while the file is invalid, users of the last valid file can sign
+// in. A valid file takes effect again.
 func TestABadFileKeepsTheLastGood(t *testing.T) {
 	good := "ben:viewer:" + ofBcrypt + "\n"
 	f, path := open(t, good)

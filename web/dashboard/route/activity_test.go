@@ -239,7 +239,7 @@ func TestActivityOfHostileNames(t *testing.T) {
 	})
 }
 
-// A change of status says from which to which, in the ticker too.
+// A change of status shows the old and the new one, in the ticker too.
 func TestActivitySaysWhichStatus(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})

@@ -96,7 +96,7 @@ func TestConnectionsPage(t *testing.T) {
 	})
 }
 
-// A lock outlives its holder's connection, and the page says so.
+// A lock outlives its holder's connection, and the page shows that.
 func TestHolder(t *testing.T) {
 	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")

@@ -115,7 +115,7 @@ func TestDeathsByError(t *testing.T) {
 	})
 }
 
-// If there are more groups or subqueues than a page lists, it says so.
+// If there are more groups or subqueues than a page lists, the page shows how many it omits.
 func TestGroupsThatAreLeftOut(t *testing.T) {
 	isConfined(t, func(w *world) {
 		die := func(q engine.Path, reason string) {

@@ -37,8 +37,8 @@ func linkQR(f entity.Forwarding) string {
 	return s
 }
 
-// FWD-1, FWD-7, FWD-8, STAT-7, STAT-10: arrows point to where messages go, and say why nothing
-// is forwarded.
+// FWD-1, FWD-7, FWD-8, STAT-7, STAT-10: arrows point to the entities that get the messages, and
+// show why nothing is forwarded.
 func TestFlow(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "archive", engine.Config{})
@@ -91,8 +91,8 @@ func TestFlow(t *testing.T) {
 	})
 }
 
-// FWD-6: a message that was forwarded as often as allowed stays a dead letter, and the page
-// says so.
+// FWD-6: a message that was forwarded as often as allowed stays a dead letter, and the page shows
+// the reason.
 func TestFlowEndsInCircles(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "end", engine.Config{})

@@ -149,8 +149,8 @@ func TestWhatAMessageWentWith(t *testing.T) {
 	})
 }
 
-// A purge with a filter may have spared a message that was removed later: the page names what
-// removed it only if nothing else can have.
+// A purge with a filter may have spared a message that was removed later: the page names the cause
+// of the removal only if there can be no other.
 func TestWhatAFilterTook(t *testing.T) {
 	isConfined(t, func(w *world) {
 		urls := map[engine.Path]string{}
@@ -182,7 +182,7 @@ func TestWhatAFilterTook(t *testing.T) {
 	})
 }
 
-// A message was removed by whatever came first, whatever happens to its queue later; and a
+// The first operation that can have removed a message did, whatever happens to its queue later. A
 // purge removes either dead letters or the other messages.
 func TestWhatTookAMessageFirst(t *testing.T) {
 	isConfined(t, func(w *world) {

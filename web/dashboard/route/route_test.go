@@ -95,8 +95,8 @@ func TestMatchAllocatesNothing(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the golden routes anew")
 
-// TestRoutesGolden: testdata/routes.txt lists what every address is, so that a change of one shows
-// in a review.
+// TestRoutesGolden: testdata/routes.txt lists the kind of every address, so that changes appear in
+// reviews.
 func TestRoutesGolden(t *testing.T) {
 	var b strings.Builder
 	for _, r := range route.Routes().Routes() {

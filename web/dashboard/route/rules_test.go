@@ -16,8 +16,8 @@ import (
 	"mayfly/views/view"
 )
 
-// A rule that the broker would refuse now, because an older version stored it, is marked with
-// the error. One that still works says so.
+// A rule that the broker would refuse now, because an older version stored it, is marked with the
+// error. One that still works is marked as such.
 func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 	w := &world{}
 	spoil := engine.SubqueueID(0)
@@ -84,7 +84,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 	})
 }
 
-// A message that no subscription took has a page that says so, for as long as it is kept
+// A message that no subscription received has a page that shows this, for as long as it is kept
 // (FILT-6).
 func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 	isConfined(t, func(w *world) {

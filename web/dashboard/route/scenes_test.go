@@ -18,9 +18,9 @@ import (
 	"mayfly/web/dashboard/route"
 )
 
-// Every built-in scene is watched on existing pages. After each step everything that it points
-// out and that still exists is highlighted on that page, and at least one thing is, unless the
-// step says that there is nothing to see.
+// Every built-in scene can be watched on existing pages. After each step, everything that it points
+// out and that still exists is highlighted on its page. There is at least one such thing, unless
+// the step declares that there is nothing to see.
 func TestScenesAreWatched(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 const hostile = "<i>\u202e\" & %2F ?#\\ \x07"
 
-// part returns a slot of a page as it is pushed.
+// part returns a slot of a page as the server pushes it.
 func (w *world) part(url, name string) string {
 	w.Helper()
 	still := view.WithFrozenClocks(w.Context())
@@ -30,8 +30,8 @@ func (w *world) part(url, name string) string {
 	return ""
 }
 
-// SES-2, SES-5, SES-7: pages are updated when a session is taken, released, left and lost; and
-// the events that trigger this have the paths that the pages watch.
+// SES-2, SES-5, SES-7: pages are updated when a session is accepted, released or lost, and the
+// events that trigger this have the paths that the pages watch.
 func TestSessionIsLive(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "Orders", engine.Config{RequiresSession: true, LockDuration: time.Minute})

@@ -13,8 +13,8 @@ import (
 	"mayfly/web/webtest"
 )
 
-// Keywords of addresses have no case, names keep theirs, and an address may end with a
-// slash.
+// Keywords in addresses are not case-sensitive, names keep their case, and an address may end with
+// a slash.
 func TestAddresses(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/Orders/In?api-version=2017-04", queue(""))
