@@ -66,7 +66,7 @@ func TestAMQPAtThePortOfHTTP(t *testing.T) {
 				}
 			}
 			if got := log.String(); strings.Count(got, "AMQP client connected") != 1 || !strings.Contains(got, tc.want) {
-				t.Errorf("the log says %s", got)
+				t.Errorf("the log has %s", got)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestLinkIsOpened(t *testing.T) {
 	}
 	got, text := get("/n/" + name)
 	if got.StatusCode != 401 || !strings.Contains(text, "This link has ended") || len(got.Cookies()) != 1 || got.Cookies()[0].MaxAge >= 0 {
-		t.Error("after it was revoked:", got.StatusCode, text, got.Cookies())
+		t.Error("after the link was revoked:", got.StatusCode, text, got.Cookies())
 	}
 	for _, dead := range []string{path, token.LinkPath + "mfl_x"} {
 		got, text = get(dead)

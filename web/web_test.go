@@ -210,7 +210,7 @@ func TestPanicIsOneRequestsError(t *testing.T) {
 		t.Errorf("got %d %s", got.StatusCode, text)
 	}
 	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), got.Header.Get("X-Request-Id")) {
-		t.Errorf("the log says %s", log.String())
+		t.Errorf("the log has %s", log.String())
 	}
 }
 

@@ -80,7 +80,7 @@ func TestShapes(t *testing.T) {
 		"/n/default/q/orders/purge?tab=dead-letter&from=1":  false,
 	} {
 		if path, got := pageOfLink(href); (got == want) != same || path == "" {
-			t.Errorf("%s has the shape %s", href, got)
+			t.Errorf("the shape of %s is %s", href, got)
 		}
 	}
 	for _, href := range []string{"/n/default/queues?sort=idle&dir=desc", "https://example.com/", "mailto:nobody", "#part", "//example.com/x"} {

@@ -65,7 +65,7 @@ func TestToneIsTheSameEverywhere(t *testing.T) {
 		} {
 			got := html(t.Context(), t, piece)
 			if !strings.Contains(got, want) || !strings.Contains(got, `data-crit="300"`) || !strings.Contains(got, `data-low="1440"`) {
-				t.Errorf("%s left in a %s: no %s, or other limits, in %s", left, name, want, got)
+				t.Errorf("%s left in a %s: %s is missing, or the limits differ, in %s", left, name, want, got)
 			}
 		}
 	}

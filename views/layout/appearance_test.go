@@ -19,7 +19,7 @@ func TestAppearanceIsKeptInCookies(t *testing.T) {
 			}
 		}
 		if got := AppearanceOf(r); got != want || !got.Valid() {
-			t.Errorf("%+v comes back as %+v", want, got)
+			t.Errorf("%+v was read back as %+v", want, got)
 		}
 	}
 	r := httptest.NewRequest("GET", "/", nil)

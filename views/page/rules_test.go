@@ -175,7 +175,7 @@ func TestConditionsOfferOneEmptyRow(t *testing.T) {
 				t.Error(d)
 			}
 			if n := attr(doc.Find(`[name="`+lab.RuleConditionRows+`"]`), "value"); n != strconv.Itoa(len(tc.want)) {
-				t.Errorf("the form says that it has %s", n)
+				t.Errorf("the form has %s rows", n)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func TestStoriesSpeakEveryLanguage(t *testing.T) {
 				}
 			}
 			if said := nobody.FindAllString(html, -1); !slices.Equal(said, english[s.Name]) {
-				t.Errorf("%s in %s: %q is left in it", s.Name, l.Tag, said)
+				t.Errorf("%s in %s: %q was not filled in", s.Name, l.Tag, said)
 			}
 		}
 	}

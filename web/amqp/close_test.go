@@ -66,7 +66,7 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 					t.Errorf("Close took %v, want 7 s, which is ctx and two seconds", d)
 				}
 				if !strings.Contains(log.String(), "connections=1") {
-					t.Errorf("the log says %q", &log)
+					t.Errorf("the log has %q", &log)
 				}
 				goOn()
 				w.s.Close(context.Background())

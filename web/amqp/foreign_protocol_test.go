@@ -55,7 +55,7 @@ func TestForeignProtocols(t *testing.T) {
 					synctest.Wait()
 				}
 				if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, tc.log) {
-					t.Errorf("the log says %s", got)
+					t.Errorf("the log has %s", got)
 				}
 			})
 		})

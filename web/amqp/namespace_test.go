@@ -105,7 +105,7 @@ func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 		ended := func(c *amqptest.Client, why string) {
 			t.Helper()
 			if e := c.WaitForClose(); e == nil || e.Condition != wire.CondConnectionForced || !strings.Contains(e.Description, why) {
-				t.Errorf("it was closed with %v; want %q", e, why)
+				t.Errorf("the connection was closed with %v; want %q", e, why)
 			}
 		}
 		first := theirs()

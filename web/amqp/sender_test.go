@@ -313,7 +313,7 @@ func TestSessionLocksLogged(t *testing.T) {
 			t.Errorf("received %d messages", got)
 		}
 		if got := log.String(); strings.Count(got, "--limit session-locks") != 1 || !strings.Contains(got, "session=s unsettled=3") {
-			t.Errorf("the log says %q", got)
+			t.Errorf("the log has %q", got)
 		}
 	})
 }

@@ -334,7 +334,7 @@ func TestSessionLost(t *testing.T) {
 				}
 				accept(w, &b)
 				if got := sentFrames(c); got != nil {
-					t.Errorf("for another session the server said %q", got)
+					t.Errorf("for another session the server sent %q", got)
 				}
 				take(w)
 				if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {

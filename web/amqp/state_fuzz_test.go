@@ -271,7 +271,7 @@ func overhear(nc net.Conn) error {
 	sessions, links, closed := map[uint16]bool{}, map[link]bool{}, false
 	complain := func(p wire.Performative) error {
 		_, _ = io.Copy(io.Discard, nc) //nolint:errcheck // the test fails anyway
-		return fmt.Errorf("the server said %s after %s", amqptest.Format(p), strings.Join(lines, ", "))
+		return fmt.Errorf("the server sent %s after %s", amqptest.Format(p), strings.Join(lines, ", "))
 	}
 	for {
 		f, err := r.Frame()

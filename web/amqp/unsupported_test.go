@@ -31,7 +31,7 @@ func TestUnsupported(t *testing.T) {
 		} {
 			why := h.refused(c, 0, tc.a)
 			if h.because(why, tc.condition); why != nil && !strings.HasPrefix(why.Description, tc.text) {
-				t.Errorf("it says %s; want %s", why.Description, tc.text)
+				t.Errorf("the error is %s; want %s", why.Description, tc.text)
 			}
 		}
 		later := time.Now().Add(time.Hour).UnixMilli()

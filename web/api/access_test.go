@@ -18,7 +18,7 @@ func TestAccess(t *testing.T) {
 	var made, again, renewed AccessRule
 	w.want(200, "PUT", "/access-rules/ci", `{"rights":["send","Listen"],"primaryKey":"mine"}`, &made)
 	if made.Name != "ci" || strings.Join(made.Rights, " ") != "Listen Send" || made.PrimaryKey != "mine" || len(made.SecondaryKey) != 44 || made.CreatedAt.IsZero() {
-		t.Errorf("made %+v", made)
+		t.Errorf("created %+v", made)
 	}
 	w.want(200, "PUT", "/access-rules/ci", `{"rights":["Listen"]}`, &again)
 	if strings.Join(again.Rights, " ") != "Listen" || again.PrimaryKey+again.SecondaryKey != "" {
@@ -71,11 +71,11 @@ func TestAccessOfAnEntity(t *testing.T) {
 	w.want(200, "PUT", "/access-rules/ci"+of, `{"rights":["Send"]}`, &made)
 	w.want(200, "PUT", "/access-rules/CI"+of, `{"rights":["Listen"],"secondaryKey":"mine"}`, &given)
 	if len(made.SecondaryKey) != 44 || given.PrimaryKey != "" || given.SecondaryKey != "mine" {
-		t.Errorf("made %+v, given a key %+v", made, given)
+		t.Errorf("created %+v, with key %+v", made, given)
 	}
 	w.want(200, "POST", "/access-rules/ci/regenerate"+of+"&key=primary", "", &renewed)
 	if len(made.PrimaryKey) != 44 || len(renewed.PrimaryKey) != 44 || renewed.PrimaryKey == made.PrimaryKey || renewed.SecondaryKey != "" || renewed.Name != "ci" || renewed.CreatedAt != made.CreatedAt {
-		t.Errorf("made %+v, renewed %+v", made, renewed)
+		t.Errorf("created %+v, regenerated %+v", made, renewed)
 	}
 	w.want(200, "PATCH", "/entities/a/b", `{"properties":{"MaxDeliveryCount":3}}`, nil)
 	_, text := w.ask("GET", "/entities/a/b", "")

@@ -112,7 +112,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		t.Errorf("a locked message is shown as %+v", peeked.Messages)
 	}
 	if m := peeked.Messages[0]; m.LockedSince == nil || m.LockedSince.After(*m.LockedUntil) || m.LockRenewals != 0 || m.LockRenewedAt != nil {
-		t.Errorf("its lock is %+v", m.LockHistory)
+		t.Errorf("the lock is %+v", m.LockHistory)
 	}
 	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+received.Messages[1].LockToken+`"}`, nil)
 	w.want(201, "POST", "/send/q", `{"body":"free"}`, nil)
@@ -123,7 +123,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		for _, m := range got.Messages {
 			seqs = append(seqs, m.SequenceNumber)
 			if m.SequenceNumber == 2 && (m.LockRenewals != 1 || m.LockRenewedAt == nil || m.LockedSince == nil) {
-				t.Errorf("renewed, its lock is %+v", m.LockHistory)
+				t.Errorf("after its renewal the lock is %+v", m.LockHistory)
 			}
 		}
 		if !slices.Equal(seqs, want) {
@@ -158,7 +158,7 @@ func TestSettling(t *testing.T) {
 		w.want(410, "POST", "/settle", body, nil)
 	}
 	if c := w.entity("q").Counts; c != (Counts{Active: 2, Deferred: 1, DeadLetter: 1}) {
-		t.Errorf("afterwards there are %+v", c)
+		t.Errorf("afterwards got %+v", c)
 	}
 	w.want(200, "POST", "/receive/q", `{"sequenceNumbers":[3]}`, &got)
 	if len(got.Messages) != 1 || *got.Messages[0].Body != "3" || got.Messages[0].State != "deferred" {

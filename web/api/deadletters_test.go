@@ -59,6 +59,6 @@ func TestDeadLettersByGroup(t *testing.T) {
 	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)
 	all = DeadLetterGroups{}
 	if w.want(200, "GET", "/dead-letters?entity=orders", "", &all); is.Counts.Done != 3 || all.Total != 4 || all.Groups[0].Error != `no "such" order *` {
-		t.Errorf("%d were resubmitted, and there are %+v", is.Counts.Done, all)
+		t.Errorf("%d were resubmitted, but got %+v", is.Counts.Done, all)
 	}
 }

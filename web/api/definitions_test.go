@@ -33,7 +33,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	w.want(200, "POST", "/definitions", file, &got)
 	if d := gocmp.Diff(made, got); d != "" || count() != had+3 {
-		t.Errorf("made %d entities: %s", count(), d)
+		t.Errorf("created %d entities: %s", count(), d)
 	}
 	_, exported := w.ask("GET", "/definitions", "")
 	w.want(200, "POST", "/definitions", exported, &got)

@@ -65,7 +65,7 @@ func TestImportDryRun(t *testing.T) {
 				t.Errorf("preview (-want +got):\n%s", d)
 			}
 			if after := w.everything(); after != before {
-				t.Errorf("it changed %s\nto %s", before, after)
+				t.Errorf("the dry run changed %s\nto %s", before, after)
 			}
 			var done Imported
 			w.want(200, "POST", "/import/q?ttl=keep"+strings.Replace(tc.ask, "&ttl=remaining", "", 1), tc.lines, nil)

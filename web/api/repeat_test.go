@@ -63,7 +63,7 @@ func TestTemplates(t *testing.T) {
 	w.want(200, "GET", "/templates/late%20orders", "", &got)
 	raw, err := json.Marshal(got.Message)
 	if err != nil || string(raw) != whole || got.Name != "late orders" || !kept.UpdatedAt.Equal(got.UpdatedAt) {
-		t.Errorf("it is %s %v", raw, err)
+		t.Errorf("got %s %v", raw, err)
 	}
 	w.want(200, "PUT", "/templates/b", `{"bodyBase64":"/w=="}`, nil)
 	var all Templates

@@ -99,7 +99,7 @@ func TestPlays(t *testing.T) {
 	w.want(409, "POST", at+"/next?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", &p)
 	if p.Step != 1 || p.Caption != "Two soups." || len(p.Expectations) != 1 || !p.Expectations[0].OK || p.Dashboard != "/n/"+p.Name+"/q/kitchen" {
-		t.Errorf("after a step it is %+v", p)
+		t.Errorf("after a step got %+v", p)
 	}
 	w.want(409, "POST", at+"/next?step=0", "", nil)
 

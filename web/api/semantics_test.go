@@ -112,7 +112,7 @@ func TestSemantics(t *testing.T) {
 			var got Messages
 			w.want(200, "POST", "/receive/q", `{}`, &got)
 			if got.Messages[0].ExpiresAt != nil {
-				w.Errorf("it expires at %v", got.Messages[0].ExpiresAt)
+				w.Errorf("the message expires at %v", got.Messages[0].ExpiresAt)
 			}
 		},
 		"TTL-15 computed when peeked": func(w *world) {
@@ -122,7 +122,7 @@ func TestSemantics(t *testing.T) {
 			w.want(200, "GET", "/peek/q", "", &got)
 			for i, want := range []time.Duration{time.Minute, 30 * time.Second} {
 				if m := got.Messages[i]; m.ExpiresAt == nil || m.ExpiresAt.Sub(m.EnqueuedTime) != want {
-					w.Errorf("it expires at %v; want %v after %v", m.ExpiresAt, want, m.EnqueuedTime)
+					w.Errorf("the message expires at %v; want %v after %v", m.ExpiresAt, want, m.EnqueuedTime)
 				}
 			}
 		},

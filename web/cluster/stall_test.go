@@ -56,7 +56,7 @@ func TestStalledRequestsOfServersEnd(t *testing.T) {
 			}()
 			text, _ := io.ReadAll(nc) //nolint:errcheck // any error ends the connection
 			if after := time.Since(began); after > timeout.StallTimeout+time.Second {
-				t.Errorf("with %q it ended after %s: %q", header, after, text)
+				t.Errorf("with %q the request ended after %s: %q", header, after, text)
 			}
 		}
 		if err := far.Close(t.Context()); err != nil {

@@ -166,7 +166,7 @@ func TestHeaderOfProxies(t *testing.T) {
 				t.Errorf("the client is %s", at)
 			}
 			if got := c.Network(); got != proxy.Host(tc.client) {
-				t.Errorf("it counts for %s", got)
+				t.Errorf("the connection counts for %s", got)
 			}
 			if got, err := io.ReadAll(c); err != nil || string(got) != tc.read {
 				t.Errorf("read %q, %v", got, err)

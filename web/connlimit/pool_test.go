@@ -320,12 +320,12 @@ func TestChoiceByModel(t *testing.T) {
 			open := 0
 			for _, m := range all {
 				if m.c.phase != admitted || m.c.isClosed() || m.c.rank().stage != m.st {
-					r.Fatalf("step %d: the one of %s in stage %v is %v, closed %v", i, m.at, m.st, m.c.rank(), m.c.isClosed())
+					r.Fatalf("step %d: the connection of %s in stage %v is %v, closed %v", i, m.at, m.st, m.c.rank(), m.c.isClosed())
 				}
 				open++
 			}
 			if b.all.n != open {
-				r.Fatalf("step %d: there are %d, and should be %d", i, b.all.n, open)
+				r.Fatalf("step %d: got %d connections, want %d", i, b.all.n, open)
 			}
 			if err := b.all.check(); err != nil {
 				r.Fatal(err)
@@ -378,7 +378,7 @@ func TestGroup(t *testing.T) {
 	for i := range 5 {
 		c, ok := join("192.0.2.1")
 		if ok != (i < 4) {
-			t.Errorf("the one at %d joins: %v", i, ok)
+			t.Errorf("the connection at %d joins: %v", i, ok)
 		}
 		all = append(all, c)
 	}

@@ -25,7 +25,7 @@ func TestAccess(t *testing.T) {
 		}
 		ci := rules()[0]
 		if ci.Name != "ci" || ci.Rights.String() != "Listen,Send" || len(ci.PrimaryKey) != 44 || ci.PrimaryKey == ci.SecondaryKey {
-			t.Fatalf("made %v", ci)
+			t.Fatalf("created %v", ci)
 		}
 		keys := w.post(all + "/keys?rule=CI")
 		keys.wants(http.StatusOK, ci.PrimaryKey, ci.SecondaryKey)

@@ -189,7 +189,7 @@ func TestPassportAfterARestart(t *testing.T) {
 			a := w.see(m)
 			a.wants(200, "Deleted", "by the dashboard", "No longer there", "What is left of it", "CorrelationId", "c-1", "kept for 7d", "Stored")
 			if a.Find("#actions > *").Length() > 0 || a.Find("#body").Length() > 0 {
-				t.Error("a message that is gone has actions")
+				t.Error("a message that no longer exists has actions")
 			}
 			text := strings.Join(strings.Fields(a.Find("main").Text()), " ")
 			if i > 0 && text != before {

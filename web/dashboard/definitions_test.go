@@ -42,7 +42,7 @@ func TestDefinitionsAreImported(t *testing.T) {
 		const at = "/n/default/definitions/import"
 		w.b.CreateQueue("orders", engine.Config{LockDuration: 10 * time.Second})
 		if w.see("/n/default/queues").Find(`a[href="`+at+`"]`).Length() != 1 {
-			t.Error("no link leads to the page")
+			t.Error("no link goes to the page")
 		}
 		w.see(at).wants(200, "Import definitions")
 		a := w.upload(at, "csrf", w.token(), "file/Config.json", drawnFile, "text", "")

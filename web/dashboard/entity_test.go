@@ -339,7 +339,7 @@ func TestTemporary(t *testing.T) {
 		page.wants(200, "Deleted themselves")
 		restore, ok := page.Find("[data-list=graves] button").Attr("formaction")
 		if !ok {
-			t.Fatal("there is no form to restore it")
+			t.Fatal("no form restores the entity")
 		}
 		says, at := w.done(restore)
 		if at != "/n/default/q/reply" || !strings.Contains(says, "Restored reply") {
@@ -415,10 +415,10 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		for name, want := range map[string][2]int{"to": {0, 0}, "from": {2, 2}, "dead": {0, 0}, "plain": {0, 2}} {
 			settings, form := w.see("/n/default/q/"+name+"?tab=settings"), w.see("/n/default/q/"+name+"/edit")
 			if n := strings.Count(settings.Find(".settings").Text(), says); n != want[0] {
-				t.Errorf("the settings of %s show it %d times, want %d", name, n, want[0])
+				t.Errorf("the settings of %s show the effect %d times, want %d", name, n, want[0])
 			}
 			if n := strings.Count(form.Find("form#f").Text(), note); n != want[1] {
-				t.Errorf("the form of %s shows it %d times, want %d", name, n, want[1])
+				t.Errorf("the form of %s shows the effect %d times, want %d", name, n, want[1])
 			}
 		}
 		w.see("/n/default/q/from?tab=settings").wants(200, "1h", "2h")

@@ -123,7 +123,7 @@ func TestJobsOverTime(t *testing.T) {
 		w.done(at, "kind", "extend", "path", "orders", "count", "2", "by", "-10m")
 		synctest.Wait()
 		if got := w.b.Rows("orders")[1].Expires; got != before.Add(-10*time.Minute) { // OPS-3
-			w.Errorf("it expires at %v, before at %v", got, before)
+			w.Errorf("the message expires at %v, before at %v", got, before)
 		}
 		now := w.b.ClockTime()
 		w.fill("orders", engine.Content{MessageID: "c", ScheduledFor: now.Add(time.Hour)})

@@ -102,7 +102,7 @@ func TestPurgeByFilter(t *testing.T) {
 		unchanged := func(what string) {
 			t.Helper()
 			if c := w.b.State("orders").Counts; c != before {
-				t.Fatalf("%s: there are %+v", what, c)
+				t.Fatalf("%s: got %+v", what, c)
 			}
 		}
 

@@ -46,7 +46,7 @@ func TestRuleForms(t *testing.T) {
 			"parameter-1-name", "", "parameter-1-type", "string", "parameter-1-value", "",
 			"condition-0-of", "Label", "condition-0-name", "", "condition-0-value", "not of this kind")
 		if !strings.Contains(says, "prices/eu got the rule large") || at != "/n/default/t/prices/s/eu?tab=rules" {
-			t.Errorf("said %q at %s", says, at)
+			t.Errorf("the notice is %q at %s", says, at)
 		}
 		w.done(euRules+"new", "rule-name", "vip", "rule-kind", "correlation", "rule-sql", "not ( of this kind", "rule-action", " \r\n",
 			"condition-0-of", "Label", "condition-0-name", "", "condition-0-type", "string", "condition-0-value", "price.changed",

@@ -234,7 +234,7 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 					now, err := b.Now(w.Context())
 					w.must(err)
 					if took := now.Time().Sub(began); took > 3*time.Second || b.ClockState() != (broker.ClockState{Rate: 1}) || b.Events().Last() != last[at] {
-						w.Errorf("%s of %s: in %q %v have passed, the clock runs as %+v, and there are events up to %d, not %d", verb, name, at, took, b.ClockState(), b.Events().Last(), last[at])
+						w.Errorf("%s of %s: in %q %v have passed, the clock is %+v, and the last event is %d, want %d", verb, name, at, took, b.ClockState(), b.Events().Last(), last[at])
 					}
 				}
 				if is := p.State(); is.Done != 0 || is.ClockState.Rate != 0 {

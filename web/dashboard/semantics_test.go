@@ -71,11 +71,11 @@ func TestSemantics(t *testing.T) {
 			ask.wants(200, "The dead letter is removed in the same step", "The dead letter stays where it is.")
 			w.done(dead+"/resubmit", "how", "copy")
 			if c := w.b.State("orders").Counts; c.DeadLetter != 1 || c.Active != 2 {
-				w.Errorf("copied, there are %+v", c)
+				w.Errorf("copied, got %+v", c)
 			}
 			w.done(dead+"/resubmit", "how", "move")
 			if c := w.b.State("orders").Counts; c.DeadLetter != 0 || c.Active != 3 {
-				w.Errorf("moved, there are %+v", c)
+				w.Errorf("moved, got %+v", c)
 			}
 		},
 	} {

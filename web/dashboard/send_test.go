@@ -247,7 +247,7 @@ func TestSentTwice(t *testing.T) {
 		one = form("body", "hello")
 		w.store.broken.Store(true)
 		if a := w.post(sendTo, one...); a.status < 500 {
-			t.Fatalf("without its store the broker sends: %d %s", a.status, a.text)
+			t.Fatalf("without its store the broker sent: %d %s", a.status, a.text)
 		}
 		w.store.broken.Store(false)
 		w.pass(time.Minute) // the broker has noticed

@@ -170,7 +170,7 @@ func TestUndo(t *testing.T) {
 					t.Errorf("the notice is %q, and all is as before: %t", says, asBefore())
 				}
 				if says, _ := w.done(undo); !strings.Contains(says, "too late") || !asBefore() {
-					t.Errorf("the second time it says %q", says)
+					t.Errorf("the second time the notice is %q", says)
 				}
 			})
 		})
@@ -213,7 +213,7 @@ func TestUndoTooLate(t *testing.T) {
 		in := func(undo, want string) {
 			t.Helper()
 			if says, _ := w.done(undo); !strings.Contains(says, want) {
-				t.Errorf("it says %q, want %q", says, want)
+				t.Errorf("the notice is %q, want %q", says, want)
 			}
 		}
 		undo := extend()

@@ -86,11 +86,11 @@ func FuzzContents(f *testing.F) {
 			return
 		}
 		if _, err := Export(engine.Row{Content: s.Content}, 1); err != nil {
-			t.Errorf("it cannot be exported: %v", err)
+			t.Errorf("the content cannot be exported: %v", err)
 		}
 		var e codec.Envelope
 		if _, err := e.EncodeDelivery(nil, &engine.Delivery{Content: s.Content}); err != nil {
-			t.Fatalf("it cannot be encoded: %v", err)
+			t.Fatalf("the content cannot be encoded: %v", err)
 		}
 		if back, err := codec.DecodeMessage(e.AppendMessage(nil, body)); err != nil {
 			t.Errorf("the exported line is not a message: %v, %+v", err, back)

@@ -174,7 +174,7 @@ func TestBodiesThatTrickle(t *testing.T) {
 					t.Errorf("the request ended after %s", after)
 				}
 				if whole := err == nil; whole != tc.whole || !whole && !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("reading it ended with %v", err)
+					t.Errorf("reading the body ended with %v", err)
 				}
 			})
 		})

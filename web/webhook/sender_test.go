@@ -224,7 +224,7 @@ func TestMostRemembered(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if n := len(e.all()); n > 62 {
-			t.Errorf("there were %d requests in a minute", n)
+			t.Errorf("got %d requests in a minute", n)
 		}
 		count := int64(0)
 		for _, g := range e.all() {

@@ -108,7 +108,7 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 		for name, who := range looks {
 			_, told := who.Request(t, "GET", s.Dashboard+group, "")
 			if is := hidden.FindString(told); (is != "") != (name == "an admin's token") {
-				t.Errorf("%s tells %s of %q", group, name, is)
+				t.Errorf("%s shows %s the text %q", group, name, is)
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func TestSDKInWebSockets(t *testing.T) {
 			passes(t, NewSDKClient(t, s.AMQP, azservicebus.ClientOptions{
 				NewWebSocketConn: func(_ context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
 					if !strings.HasSuffix(args.Host, tunnel.Path) {
-						t.Errorf("it looks at %s", args.Host)
+						t.Errorf("the client uses the address %s", args.Host)
 					}
 					return DialWebSocket(t, at, websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}})
 				},

@@ -140,7 +140,7 @@ func (v *visit) guardsOfSmall() {
 	v.want(`document.querySelector("[data-notice]").textContent.includes("2 messages deleted")`)
 	v.mu.Lock()
 	if posts := strings.Count(strings.Join(v.asked, " "), "POST "); posts != 1 {
-		v.t.Errorf("it was sent %d times: %q", posts, v.asked)
+		v.t.Errorf("the form was sent %d times: %q", posts, v.asked)
 	}
 	v.mu.Unlock()
 	v.equal(`location.pathname`, "/n/default/q/orders")

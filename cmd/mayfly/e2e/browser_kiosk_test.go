@@ -137,7 +137,7 @@ func wallInBrowser(t *testing.T, v *visit) {
 		v.fits(fmt.Sprintf("a wall of %d", size[0]))
 		v.equal(`getComputedStyle(document.documentElement).scrollbarWidth`, "none")
 		if share, _ := v.js(`document.querySelector(".page").getBoundingClientRect().width / innerWidth`).(float64); share < .9 {
-			t.Errorf("of a screen of %d it uses %.2f", size[0], share)
+			t.Errorf("on a screen of %d the wall uses %.2f", size[0], share)
 		}
 		// Figures are at least four hundredths as high as the wall.
 		if share, _ := v.js(`Math.min(...[...document.querySelectorAll(".tile .n")].map((el) => parseFloat(getComputedStyle(el).fontSize))) / innerHeight`).(float64); share < .04 {

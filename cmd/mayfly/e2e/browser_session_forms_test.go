@@ -68,6 +68,6 @@ func formsOfLab(v *visit) {
 	v.fill("name", "doors")
 	v.done(`main button.primary`, "Created the subscription alarms/doors")
 	if n := len(Entity(v.t, v.server, "alarms/Subscriptions/doors").Rules); n != 1 {
-		v.t.Errorf("it has %d rules", n)
+		v.t.Errorf("the subscription has %d rules", n)
 	}
 }

@@ -52,7 +52,7 @@ func TestDamagedMessage(t *testing.T) {
 		t.Fatalf("damaged are %+v", list.Messages)
 	}
 	if page := Get(t, after.Dashboard+"/n/default/damaged"); !strings.Contains(page, list.Messages[0].Key) {
-		t.Error("the page does not show it")
+		t.Error("the page does not show the damaged message")
 	}
 	if page := Get(t, after.Dashboard+"/n/default/q/orders"); !strings.Contains(page, "1 message of this entity is damaged") {
 		t.Error("the queue's page does not show the damaged message")

@@ -89,10 +89,10 @@ func TestDocsLinks(t *testing.T) {
 				at = slashpath.Join(slashpath.Dir(file), to)
 			}
 			if _, err := os.Stat(filepath.Join("../../..", filepath.FromSlash(at))); err != nil {
-				t.Errorf("%s leads to %s: %v", file, to, err)
+				t.Errorf("%s links to %s: %v", file, to, err)
 			}
 			if has && !slices.Contains(anchors[at], anchor) {
-				t.Errorf("%s leads to %s#%s, which has no such heading", file, at, anchor)
+				t.Errorf("%s links to %s#%s, which has no such heading", file, at, anchor)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestDocsLinks(t *testing.T) {
 			}
 			for _, m := range regexp.MustCompile(`href="(/docs[^"#]*)`).FindAllStringSubmatch(b.HTML, -1) {
 				if _, ok := library.Page(strings.TrimPrefix(m[1], "/docs/")); !ok && m[1] != "/docs" {
-					t.Errorf("%s leads to %s", name, m[1])
+					t.Errorf("%s links to %s", name, m[1])
 				}
 			}
 		}

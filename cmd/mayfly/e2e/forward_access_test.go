@@ -467,9 +467,9 @@ func TestTemporaryOfAnother(t *testing.T) {
 		t.Error(code, text)
 	}
 	if ws, code := (Credentials{}).OpenLive(t, other.Dashboard, "/n/demo/live"); code != http.StatusSwitchingProtocols {
-		t.Errorf("its socket: %d", code)
+		t.Errorf("the namespace's socket: %d", code)
 	} else if _, hello, err := ws.ReadMessage(); err != nil || !strings.Contains(string(hello), `"epoch"`) {
-		t.Errorf("its socket begins with %s, %v", hello, err)
+		t.Errorf("the namespace's socket begins with %s, %v", hello, err)
 	}
 	if code, text := Request(t, http.MethodDelete, owner.Dashboard+"/api/v1/namespaces/demo?confirm=demo", ""); code != http.StatusOK {
 		t.Fatal(code, text)

@@ -43,7 +43,7 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 					return r
 				}
 			case <-ctx.Done():
-				t.Fatalf("it never became %s\n%s", states, &p.said)
+				t.Fatalf("the server never became %s\n%s", states, &p.said)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func inDocs(t *testing.T, name, mark, want string) {
 		return
 	}
 	if !*update {
-		t.Errorf("the table of %s in %s is not this; go test ./cmd/mayfly/e2e -run %s -update writes it:\n%s", mark, file, t.Name(), want)
+		t.Errorf("the table of %s in %s is out of date; go test ./cmd/mayfly/e2e -run %s -update writes it:\n%s", mark, file, t.Name(), want)
 		return
 	}
 	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {

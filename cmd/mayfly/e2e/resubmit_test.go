@@ -25,7 +25,7 @@ func TestResubmitOne(t *testing.T) {
 	counts := func(want api.Counts) {
 		t.Helper()
 		if c := Entity(t, s, "orders").Counts; c != want {
-			t.Fatalf("there are %+v, want %+v", c, want)
+			t.Fatalf("got %+v, want %+v", c, want)
 		}
 	}
 	last := func(in string) api.Message {

@@ -60,7 +60,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 		const title, step = "Doba života a nedoručené zprávy", "Dvě fronty."
 		says("", 0, title, "scenes", "list")
 		if told := says("", 0, title+"\nZpráva může", "scenes", "play", "deadline", "--auto"); !strings.Contains(told, step) || strings.Contains(told, "Two queues.") {
-			t.Errorf("it is told in %s", told)
+			t.Errorf("the scene was printed as %s", told)
 		}
 		says("", 0, "Two queues.", "scenes", "play", "deadline", "--auto", "--lang", "en")
 	})

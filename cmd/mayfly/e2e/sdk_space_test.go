@@ -44,7 +44,7 @@ func TestSDKsFindTheirNamespace(t *testing.T) {
 				want += "\nnone.localhost refused: true"
 			}
 			if strings.TrimSpace(out) != want {
-				t.Errorf("it found\n%s\nwant\n%s", out, want)
+				t.Errorf("the program printed\n%s\nwant\n%s", out, want)
 			}
 		})
 	}

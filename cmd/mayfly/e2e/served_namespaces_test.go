@@ -91,7 +91,7 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("from the server's own namespace got %q", text)
 	}
 	if page := s.MustRequest(t, 200, "GET", s.Dashboard+"/n/SHOP", "", ""); !strings.Contains(page, "Endpoint=sb://shop.localhost") || !strings.Contains(page, `href="/n/demo"`) {
-		t.Error("shop's overview has no connection string of its own, or no menu")
+		t.Error("shop's overview lacks its own connection string, or the menu")
 	}
 	if out, complaint, code := RunCommand(t, "", "namespaces", "update", "shop", "--profile", "emulator", "--server", s.Dashboard); code != 0 || out != "The namespace shop has the limits of emulator: serving.\n" {
 		t.Errorf("%d %q %q", code, out, complaint)

@@ -83,7 +83,7 @@ func (s *SharedServer) Next(state string) server.Ready {
 	select {
 	case r := <-s.States:
 		if r.State != state {
-			s.t.Fatalf("it is %+v, want %s", r, state)
+			s.t.Fatalf("got %+v, want %s", r, state)
 		}
 		return r
 	case err := <-s.Ended:
@@ -161,13 +161,13 @@ func TestStandsByAndServes(t *testing.T) {
 	first.End()
 	taken := second.Next(server.StateReady)
 	if taken.Dashboard != standby.Dashboard || taken.Admin != standby.Admin {
-		t.Errorf("it moved from %+v to %+v", standby, taken)
+		t.Errorf("the addresses changed from %+v to %+v", standby, taken)
 	}
 	if code, text := Request(t, http.MethodPost, taken.Admin+"/orders/messages/head?timeout=5", ""); code != http.StatusCreated || text != "x" {
 		t.Errorf("got %d %s", code, text)
 	}
 	if code, _ := Request(t, http.MethodGet, taken.Dashboard+"/readyz", ""); code != 200 {
-		t.Errorf("it is not ready: %d", code)
+		t.Errorf("the server is not ready: %d", code)
 	}
 	if !strings.Contains(second.Out.String(), "Mayfly is running.") || strings.Contains(second.Out.String(), "secret") {
 		t.Errorf("printed %q", &second.Out)
@@ -201,7 +201,7 @@ func TestFencedServerStandsBy(t *testing.T) {
 		}
 		on.Release()
 		if again := s.Next(server.StateReady); again.Dashboard != r.Dashboard {
-			t.Errorf("round %d: it moved to %+v", round, again)
+			t.Errorf("round %d: the addresses changed to %+v", round, again)
 		}
 		if code, text := Request(t, http.MethodPost, r.Admin+"/q/messages", "x"); code != http.StatusCreated {
 			t.Errorf("round %d: got %d %s", round, code, text)
@@ -220,7 +220,7 @@ func TestFencedServerStandsBy(t *testing.T) {
 		states = append(states, r.State)
 	}
 	if got, want := strings.Join(states, " "), "ready"+strings.Repeat(" standby ready", 3); got != want {
-		t.Errorf("it printed %s, want %s", got, want)
+		t.Errorf("the server printed %s, want %s", got, want)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestOwnFormerEpochNeedsNoStandby(t *testing.T) {
 	on.take(on.process, on.owner) // as if another process had owned it for a moment, unnoticed
 	on.mu.Unlock()
 	if again := s.Next(server.StateReady); again.Dashboard != r.Dashboard {
-		t.Errorf("it moved to %+v", again)
+		t.Errorf("the addresses changed to %+v", again)
 	}
 	s.End()
 	if strings.Contains(s.Out.String(), "Standing by") {
@@ -328,10 +328,10 @@ func TestStopWhileStandingBy(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	if _, err := http.Get(r.Dashboard + "/livez"); err == nil { //nolint:bodyclose // there is none
-		t.Error("it still answers")
+		t.Error("the server still answers")
 	}
 	if on.process != "another" {
-		t.Error("it took the namespace on its way out")
+		t.Error("the server took over the namespace while it was stopping")
 	}
 }
 
@@ -393,7 +393,7 @@ func TestWaitsForItsStore(t *testing.T) {
 	on.Fail(nil)
 	r := s.Next(server.StateReady)
 	if code, _ := Request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
-		t.Errorf("it is not ready: %d", code)
+		t.Errorf("the server is not ready: %d", code)
 	}
 
 	// Once it has owned the namespace, it never gives up, and reports why it waits.

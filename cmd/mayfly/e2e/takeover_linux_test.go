@@ -28,7 +28,7 @@ func TestOrderlyStopHandsOver(t *testing.T) {
 		t.Errorf("the same server serves: %+v", after)
 	}
 	if <-first.done; first.err != nil {
-		t.Errorf("the first one ended with %v\n%s", first.err, &first.said)
+		t.Errorf("the first server ended with %v\n%s", first.err, &first.said)
 	}
 }
 
@@ -110,7 +110,7 @@ func (l *succession) stopInOrder(who *child, r server.Ready) server.Ready {
 		l.settle(l.t.Context(), after.Dashboard, d)
 	}
 	if <-who.done; who.err != nil {
-		l.t.Errorf("it ended with %v\n%s", who.err, &who.said)
+		l.t.Errorf("the owner ended with %v\n%s", who.err, &who.said)
 	}
 	l.pair.add()
 	return after

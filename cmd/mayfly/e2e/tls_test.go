@@ -93,7 +93,7 @@ func TestTLS(t *testing.T) {
 			}
 			w.Body.Close()
 			if at := w.Header.Get("Location"); !strings.HasPrefix(at, "https://"+name+"/q/messages/") {
-				t.Errorf("its lock is at %s", at)
+				t.Errorf("the location of the lock is %s", at)
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func TestTLSFault(t *testing.T) {
 					continue // a line of the startup
 				}
 				if !strings.Contains(line, "level=INFO") || !strings.Contains(line, "port="+tc.at(s.Ready)) || !strings.Contains(line, tc.want) || strings.HasSuffix(tc.want, " ") && !strings.Contains(line, tc.want+s.CA) {
-					t.Errorf("the log says %s", line)
+					t.Errorf("the log has %s", line)
 				}
 				return
 			}

@@ -117,6 +117,6 @@ esac
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".trust-*")); err != nil || len(left) != 0 {
-		t.Errorf("there are still %q, %v", left, err)
+		t.Errorf("files remain: %q, %v", left, err)
 	}
 }

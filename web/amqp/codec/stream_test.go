@@ -221,7 +221,7 @@ func TestAMQPError(t *testing.T) {
 		t.Run("§16 "+err.Error(), func(t *testing.T) {
 			e, status := codec.AMQPError(err)
 			if string(e.Condition) != want.cond || status != want.status || (e.Description == err.Error()) == codec.IsInternal(err) {
-				t.Errorf("it is %+v, %d", e, status)
+				t.Errorf("got %+v, %d", e, status)
 			}
 		})
 	}

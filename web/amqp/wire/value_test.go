@@ -97,7 +97,7 @@ func TestValues(t *testing.T) {
 				t.Errorf("%v %v, not %v %v", v.Kind(), v, tc.v.Kind(), tc.v)
 			}
 			if n, err := Skip(append(bytes.Clone(tc.in), "rest"...)); n != len(tc.in) || err != nil {
-				t.Errorf("Skip says %d of %d: %v", n, len(tc.in), err)
+				t.Errorf("Skip returned %d of %d: %v", n, len(tc.in), err)
 			}
 			if tc.want == nil {
 				tc.want = tc.in

@@ -84,7 +84,7 @@ func TestLink(t *testing.T) {
 	select {
 	case <-caller.Done:
 	default:
-		t.Error("a request that it authenticated was not ended")
+		t.Error("a request that the key authenticated was not ended")
 	}
 	if _, err := w.Links().Identify(looking("h:8080", c)); refused(err) == "" {
 		t.Error("the cookie is still valid", err)
@@ -147,7 +147,7 @@ func TestLinkEnds(t *testing.T) {
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("a request that it authenticated was not ended")
+			t.Error("a request that the key authenticated was not ended")
 		}
 	})
 }

@@ -251,7 +251,7 @@ func TestUsedAnywhere(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		all, err := c.all[0].List(ana)
 		if err != nil || len(all) != 1 || !all[0].LastUsed.Equal(used) {
-			t.Errorf("it was used %v, want %v, %v", all, used, err)
+			t.Errorf("the last use was %v, want %v, %v", all, used, err)
 		}
 	})
 }

@@ -251,7 +251,7 @@ func TestTokenEnds(t *testing.T) {
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("a request that it authenticated was not ended")
+			t.Error("a request that the key authenticated was not ended")
 		}
 		if all := w.all(); len(all) != 1 {
 			t.Error("the list lacks the expired token", all)
@@ -293,7 +293,7 @@ func TestRevoked(t *testing.T) {
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("a request that it authenticated was not ended")
+			t.Error("a request that the key authenticated was not ended")
 		}
 	}
 	if _, err := w.Tokens().Identify(bearing(others)); err != nil {

@@ -113,7 +113,7 @@ func TestStraysAreBounded(t *testing.T) {
 	kept := len(s.messages)
 	s.addOlder([]engine.HistoryEvent{{Event: engine.Event{Message: engine.Message{Key: 5}, Content: "x"}}, {Event: engine.Event{Message: engine.Message{Key: 6}}}})
 	if s.messages[0].Key != 5 || len(s.messages) != kept+1 || s.total != 6*MaxUnmatched+53 {
-		t.Errorf("with older ones, there are %d of %d, from %d on", len(s.messages), s.total, s.messages[0].Key)
+		t.Errorf("with older messages, got %d of %d, from %d on", len(s.messages), s.total, s.messages[0].Key)
 	}
 }
 

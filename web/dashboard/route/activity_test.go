@@ -190,7 +190,7 @@ func TestActivityWithoutHistory(t *testing.T) {
 		shopDay(w)
 		w.sound("/n/default/activity")
 		if text := w.read("/n/default/activity").Find("main").Text(); !strings.Contains(text, "This store keeps no history") || strings.Contains(text, "CSV") {
-			t.Errorf("the page says %q", text)
+			t.Errorf("the page has %q", text)
 		}
 		if m := as[message.Message](w, "/n/default/m/1"); m.TimelineLimits.Retention != 0 {
 			t.Errorf("the page claims that messages are remembered for %v", m.TimelineLimits.Retention)

@@ -183,7 +183,7 @@ func TestColumnsOffered(t *testing.T) {
 			"https://elsewhere/": "", "//elsewhere/n/default/q/orders": "", "/n/default/queues": "", "/n/default/q/orders/delete": "", "/n/default/q/orders?tab=locked": "/n/default/q/orders?tab=locked",
 		} {
 			if p, _, err := w.pages.Open(w.Context(), "/n/default/views/edit?back="+url.QueryEscape(back)); err != nil || p.(listpage.ViewForm).Back != want {
-				t.Errorf("from %s it redirects to %+v, %v", back, p, err)
+				t.Errorf("from %s the redirect goes to %+v, %v", back, p, err)
 			}
 		}
 	})

@@ -462,7 +462,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 			w.must(w.b.Touch(w.Context(), "reply", "test"))
 		}
 		if m := as[overview.Temporary](w, "/n/default/temporary").Entities[0]; m.Name == "reply" && (len(m.Uses) != 20 || !m.UsesCompleteFrom.IsZero()) {
-			t.Errorf("%d activities, partly known before %v", len(m.Uses), m.UsesCompleteFrom)
+			t.Errorf("%d uses, complete from %v", len(m.Uses), m.UsesCompleteFrom)
 		}
 	})
 }

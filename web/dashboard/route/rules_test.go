@@ -67,12 +67,12 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 			t.Errorf("the error is %+v", form.Rule.SQLFault)
 		}
 		if c := as[lab.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error.S, "line breaks") {
-			t.Errorf("its conditions are %+v", c)
+			t.Errorf("the conditions are %+v", c)
 		}
 		w.send("prices", engine.Content{Subject: "price"})
 		shown := as[lab.FilterLab](w, "/n/default/lab?from="+as[entity.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
 		if o := shown.Outcome; o.Matching != 1 || o.Copies != 1 || len(o.Subscriptions[0].Rules) != 6 || o.Subscriptions[0].Rules[1].Result != component.Failed {
-			t.Errorf("in the lab it is %+v", o)
+			t.Errorf("in the lab the rule is %+v", o)
 		}
 		_, err := w.b.CreateWithRules(w.Context(), engine.Subscription, "prices/Subscriptions/ask", engine.Config{}, []engine.Rule{{Name: "no", Filter: engine.Filter{Kind: engine.FalseFilter}}}, "test")
 		w.must(err)
@@ -109,13 +109,13 @@ func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 				w.said("its life", strings.Join(lines, "; "), want)
 				w.said("its end", m.Ended.Title, "Matched no subscription")
 				if m.Entity != (page.EntityRef{Kind: page.Topic, Name: "prices", Href: "/n/default/t/prices"}) || m.HeadersMissing || m.Lab != "/n/default/lab?from="+shown.Unmatched[i].Key {
-					w.Errorf("its page is %+v", m)
+					w.Errorf("the page is %+v", m)
 				}
 				w.sound("/n/default/m/" + shown.Unmatched[i].Key)
 			}
 			m := as[message.Message](w, "/n/default/m/"+shown.Unmatched[1].Key)
 			if m.ID != "m-1" || len(m.Application) != 1 {
-				w.Errorf("its properties are %+v", m.Application)
+				w.Errorf("the properties are %+v", m.Application)
 			}
 			url := "/n/default/lab?from=" + shown.Unmatched[1].Key
 			w.sound(url)
