@@ -117,7 +117,7 @@ func TestWhichConnectionGoes(t *testing.T) {
 						t.Fatalf("%q got %d", u.says, status)
 					}
 				}
-				for b.Counts().Open[u.until] == before { // the server sees it in its own time
+				for b.Counts().Open[u.until] == before { // until the server has noticed it
 					if t.Context().Err() != nil {
 						t.Fatal("the connection never reached its stage")
 					}

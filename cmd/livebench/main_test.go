@@ -33,7 +33,7 @@ var mayfly = sync.OnceValues(func() (string, error) {
 var builtIn string
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == remoteTabsArg { // the tabs of a test
+	if len(os.Args) == 2 && os.Args[1] == remoteTabsArg { // this process has to open the tabs of a test
 		if err := serveTabs(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -143,7 +143,7 @@ func TestLarge(t *testing.T) {
 	for _, p := range r.Pages {
 		paths[p.Path] = true
 	}
-	// Pages that only lists and menus link to: the crawl finds them too.
+	// The crawl also finds pages that only lists and menus link to.
 	for _, want := range []string{home + "/expirations", home + "/q/queue-00000/purge", home + "/metrics", "/scenes", home + "/queues/new"} {
 		if !paths[want] {
 			t.Errorf("%s was not requested; %d pages were", want, len(paths))

@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 		return r
 	}
 	steady := func(at time.Duration) size {
-		wave := float64(at/time.Second%60) / 2 // of a heap between collections
+		wave := float64(at/time.Second%60) / 2 // like a heap between collections
 		return size{Heap: 40 + wave, Resident: 100, Goroutines: 80 + float64(at/time.Second%7), Files: 60}
 	}
 	if r := hour(steady); !r.passed() {

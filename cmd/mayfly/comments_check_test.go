@@ -30,7 +30,7 @@ type commentedFile struct {
 type declaration struct {
 	members map[string]bool
 	isType  bool
-	open    bool // it may have other members, of an embedded type for instance
+	open    bool // it may have other members, for instance those of an embedded type
 }
 
 // A declaredNames maps the package-level names of a package and its tests to their declarations.
@@ -151,7 +151,7 @@ func (n declaredNames) addSpec(s ast.Spec) {
 			return
 		}
 		for _, f := range fields.List {
-			d.open = d.open || len(f.Names) == 0 // embedded
+			d.open = d.open || len(f.Names) == 0 // an embedded field has no names
 			for _, name := range f.Names {
 				d.members[name.Name] = true
 			}
@@ -261,7 +261,7 @@ func wrongDocs(f *ast.File, test bool, declared declaredNames) (found []commentV
 					if len(s.Names) > 1 {
 						continue
 					}
-					check(s.Doc, s.Names[0].Name, false) // it may be about the names below, too
+					check(s.Doc, s.Names[0].Name, false) // the comment may be about the following names, too
 					if !group {
 						check(d.Doc, s.Names[0].Name, !test)
 					}

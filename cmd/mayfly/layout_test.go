@@ -96,15 +96,15 @@ const doorWhy = "a door parses, submits and presents: two doors share only what 
 
 // testsMay lists what *_test.go files may import in addition to their folder's rule.
 var testsMay = []string{
-	"storage/memory/...",          // APIs and broker are tested with a real store, the one without a disk
+	"storage/memory/...",          // a store without a disk, for tests of APIs and of the broker
 	"storage/storetest/...",       // drivers run the suite; others use its faulty and slow stores
 	"web/auth/oidc/oidctest",      // a provider for sign-in tests
 	"storage/mongo/mongotest/...", // a server for tests that open a store on one
-	"storage/inspect/...",         // whether a test's store is sound
+	"storage/inspect/...",         // checks whether a test's store is sound
 	"engine/brokertest",           // a broker that fails the test instead of returning errors
 	"web/webtest",                 // an HTTP client for tests
 	"engine/enginetest/...",       // scenarios and generators
-	"engine/longtest",             // whether the long suites run
+	"engine/longtest",             // tells whether long suites run
 }
 
 // confined lists where a third-party module, or a package of the standard library, may be
@@ -165,7 +165,7 @@ var clocks = []struct {
 	},
 	{
 		in:     []string{"storage/..."},
-		except: []string{"storage/mongo"}, // a lease is time; two files have the clocks
+		except: []string{"storage/mongo"}, // leases need the time; two files have the clocks
 		funcs:  []string{"Now", "Since", "Until"},
 		why:    "a store that reads a clock is about to decide something",
 	},

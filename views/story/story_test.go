@@ -178,7 +178,7 @@ func TestMarkupIsSound(t *testing.T) {
 // TestWrite writes the stories to files, for viewing in a browser.
 func TestWrite(t *testing.T) {
 	if *write == "" {
-		return // nowhere to write
+		return // no folder was given
 	}
 	put := func(name string, content []byte) {
 		file := filepath.Join(*write, name)

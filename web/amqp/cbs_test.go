@@ -165,7 +165,7 @@ func TestLinksOutOfTime(t *testing.T) {
 			}
 		}
 		time.Sleep(50 * time.Second)
-		show("q", time.Minute) // it now lasts until 1:50
+		show("q", time.Minute) // the link now lasts until 1:50
 		time.Sleep(59 * time.Second)
 		sends(q, true)
 		sends(r, true)

@@ -102,7 +102,7 @@ func TestConnectionsWithTokensStay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := snd.Close(t.Context()); err != nil { // it has shown its key, and has no link any more
+				if err := snd.Close(t.Context()); err != nil { // the client has shown a valid token, and has no link any more
 					t.Fatal(err)
 				}
 				nobody := w.client()

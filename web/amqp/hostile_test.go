@@ -149,7 +149,7 @@ func TestUnheardAnswers(t *testing.T) {
 				}
 			}
 		}
-		if done != 19 || busy != sessions*each-19 { // 16 MiB
+		if done != 19 || busy != sessions*each-19 { // 16 MiB of replies
 			t.Errorf("%d replies waited, and %d requests were refused", done, busy)
 		}
 		c.WriteFrames(0, amqptest.MessageTransfer(0, 100, request(100, "com.microsoft:peek-message", peek)))

@@ -144,7 +144,7 @@ func TestTooLarge(t *testing.T) {
 		if n := h.active("q"); n != 4 {
 			t.Errorf("got %d messages", n)
 		}
-		c.SendInPieces(0, 0, 50, amqptest.DataMessage(pattern(3 << 20))[:2<<20], 50_000) // one that ends within a section, too
+		c.SendInPieces(0, 0, 50, amqptest.DataMessage(pattern(3 << 20))[:2<<20], 50_000) // a message that ends within a section
 		h.rejected(c.WaitForOutcome(50), wire.CondMessageSizeExceeded)
 		h.rejected(c.Send(0, 0, 51, amqptest.DataMessage(pattern(900_000))[:800_000]), wire.CondDecodeError)
 		h.rejected(c.Send(0, 0, 52, append(amqptest.DataMessage(pattern(900_000)), 0, 0x53)), wire.CondDecodeError)
@@ -165,7 +165,7 @@ func TestAborted(t *testing.T) {
 			inBubble(t, nil, func(h bubbleWorld) {
 				c := h.sender()
 				whole := amqptest.DataMessage(pattern(size))
-				for id := range uint32(1200) { // more than the credit, which is given again
+				for id := range uint32(1200) { // more than the credit, which is granted again
 					first := amqptest.MessageTransfer(0, id, whole[:min(60_000, len(whole))])
 					first.More = true
 					c.WriteFrames(0, first)
@@ -249,7 +249,7 @@ func TestIncompleteBytes(t *testing.T) {
 			t.Errorf("%d bytes are kept: more than half the limit", n)
 		}
 		h.accepted(healthy.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))))
-		synctest.Wait() // its bytes may be given back after the answer
+		synctest.Wait() // the bytes may be released after the answer
 		h.accepted(healthy.Send(0, 0, 1, amqptest.DataMessage(pattern(900_000))))
 		h.rejected(sameAddress.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))), errorcodes.CondServerBusy)
 		busy, taken := 0, 0

@@ -22,7 +22,7 @@ func TestLimits(t *testing.T) {
 			for range 2 {
 				h.sender()
 			}
-			h.because(idle.WaitForClose(), wire.CondConnectionForced) // the last connection closes it, because it has no link
+			h.because(idle.WaitForClose(), wire.CondConnectionForced) // the new connection displaces this one, because it has no link
 			c := h.connect()
 			h.because(c.WaitForClose(), wire.CondResourceLimitExceeded)
 			h.connect().Disconnect()

@@ -121,7 +121,7 @@ func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 		ended(second, "The namespace shop was removed.")
 		refused("shop.localhost", wire.CondNotFound, "The namespace 'shop' does not exist.")
 		refusedAt("shop", "localhost", wire.CondNotFound, "The namespace 'shop' does not exist.")
-		third := theirs() // the name is free again, so it means the server's own namespace
+		third := theirs() // the name belongs to no namespace now, so it selects the server's own
 		synctest.Wait()
 		if n := w.s.Connections(connections.Query{}).Total; n != 2 {
 			t.Errorf("%d clients are connected to the server's own namespace; want 2", n)

@@ -38,7 +38,7 @@ func TestHandshakeOffences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		says []byte
 		want []string
-		why  string // why the connection is opened all the same
+		why  string // why the connection is opened nevertheless
 	}{
 		// Errors in protocol headers.
 		"another version":         {says: []byte("AMQP\x00\x02\x00\x00"), want: []string{began}},

@@ -163,7 +163,7 @@ func TestWindow(t *testing.T) {
 		}{
 			{window(0, 0), nil},
 			{window(0, 1), []string{"message 0"}},
-			{window(0, 1), nil}, // which was already sent
+			{window(0, 1), nil}, // message 0, which was already sent, fills the window
 			{window(1, 0), nil},
 			{window(1, 2), []string{"message 1", "message 2"}},
 			{window(1, 1<<32-1), []string{"message 3"}},

@@ -343,7 +343,7 @@ func TestSessionLost(t *testing.T) {
 			})
 		})
 	}
-	// Messages that the session gets then are not for the link, which is detached.
+	// Messages that arrive in the session then are not delivered on the link, which is detached.
 	scheduled := func(w *world, session string) {
 		w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{SessionID: session, ScheduledFor: engine.At(time.Now().Add(time.Minute))}})
 	}

@@ -34,7 +34,7 @@ func FuzzStates(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	for n := range uint64(200) { // a session and some links, then anything
+	for n := range uint64(200) { // a session and some links, then anything at random
 		r := rand.New(rand.NewPCG(1, n))
 		script := []byte{1, 0x10, 255}
 		for h := range byte(4) {

@@ -104,7 +104,7 @@ func TestSettledInTransaction(t *testing.T) {
 			c.settle(0, 2, id, wire.Accepted{}, false)
 			c.discharges(id, false)
 			synctest.Wait()
-			c.settle(0, 2, nil, wire.Accepted{}, false) // they are no longer the client's
+			c.settle(0, 2, nil, wire.Accepted{}, false) // the deliveries are no longer the client's
 		}, []string{"0-2 within accepted, unsettled", "0-2 within accepted", "discharge accepted"}, 0},
 		"SETL-5 complete, roll back, complete": {func(c *transactionClient, id []byte) {
 			c.settle(0, 2, id, wire.Accepted{}, false)
@@ -191,7 +191,7 @@ func TestSettledInTransaction(t *testing.T) {
 			synctest.Wait()
 			c.GrantCredit(0, 9, 3, 1)
 		}, []string{"1-1 within accepted, unsettled", "discharge accepted", "*wire.Transfer"}, 3},
-		"a later one has it": {func(c *transactionClient, id []byte) { // when the first ends
+		"a later one has it": {func(c *transactionClient, id []byte) { // when the first transaction ends
 			later := c.declare()
 			c.settle(0, 0, id, wire.Accepted{}, false)
 			time.Sleep(2*time.Minute + time.Second)

@@ -214,7 +214,7 @@ func TestHeartbeats(t *testing.T) {
 				t.Fatalf("no frame came since %v", heard)
 			}
 			if c.ReadError() != nil || len(c.Pending()) > 0 {
-				break // it was silent for too long itself
+				break // the client itself was silent for too long
 			}
 		}
 		h.because(c.WaitForClose(), wire.CondConnectionForced)

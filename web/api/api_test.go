@@ -361,7 +361,7 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 // A brokenPipe fails when the answer is written.
 type brokenPipe struct {
 	header http.Header
-	after  int // bytes that still pass
+	after  int // bytes that can still be written
 }
 
 func (p *brokenPipe) Header() http.Header { return p.header }

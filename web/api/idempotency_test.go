@@ -70,7 +70,7 @@ func TestIdempotencyKey(t *testing.T) {
 	if n := count(); n != 6 {
 		t.Errorf("concurrently, got %d messages", n)
 	}
-	for range 3 { // without a key, each request is another
+	for range 3 { // without a key, each request is executed
 		w.want(201, "POST", "/send/orders", `{"body":"the same"}`, nil)
 	}
 	if n := count(); n != 9 {

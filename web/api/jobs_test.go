@@ -41,7 +41,7 @@ func TestJobs(t *testing.T) {
 	}
 	w.want(400, "POST", at+"/undo", "", nil)
 	w.want(400, "POST", at+"/resume", "", nil)
-	w.want(200, "DELETE", at, "", &is) // it has ended, and stays so
+	w.want(200, "DELETE", at, "", &is) // the job has ended already, so nothing changes
 	if is.State != "done" || is.UndoneBy != undo.ID {
 		t.Errorf("undone: %+v", is)
 	}

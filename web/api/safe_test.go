@@ -128,7 +128,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 		"testAlertRule",                 // changes nothing here
 		"testRules",                     // changes nothing
 		"importDefinitions", "startJob", // the example only counts: see below
-		"renewLock", "acceptSession", "renewSession", // done by a client of messages, which the log does not record
+		"renewLock", "acceptSession", "renewSession", // actions of messaging clients, which are not recorded
 	}
 	for _, r := range routes() {
 		if r.method == "GET" || slices.Contains(silent, r.id) {

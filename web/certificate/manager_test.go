@@ -201,7 +201,7 @@ func TestStolenKeySignsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		chain := between
-		if tc.forge.IsCA { // and a certificate that it signs
+		if tc.forge.IsCA { // also test a certificate that the forged one signs
 			chain = between.Clone()
 			chain.AddCert(forged)
 			below := x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: start, NotAfter: start.Add(time.Hour), DNSNames: []string{"localhost"}}

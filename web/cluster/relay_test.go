@@ -162,7 +162,7 @@ func TestUnknownServersAreRejected(t *testing.T) {
 			}
 		})
 	}
-	// Without a certificate, as any client.
+	// Connects without a certificate, as any client.
 	nc, err := tls.Dial("tcp", o.endpoint.Addresses[0], &tls.Config{InsecureSkipVerify: true, ServerName: "FAR", NextProtos: []string{"http/1.1"}})
 	if err == nil {
 		_, _ = io.WriteString(nc, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:errcheck // the read fails without it
@@ -288,7 +288,7 @@ func TestClosedRelayEndsRunningRequests(t *testing.T) {
 	}
 	joined := make(chan struct{})
 	go func() { l.Join(ours, owner); close(joined) }()
-	for range 4 { // for each, the request at the owner and the beginning of an answer at the client
+	for range 4 { // for each request, its arrival at the owner and the beginning of the answer at the client
 		<-begun
 	}
 	l.Close()

@@ -103,7 +103,7 @@ func TestClientsThatTakeNothingAreGivenUp(t *testing.T) {
 			line := r.Forwarder("shop", cluster.Endpoint{Name: "FAR"})
 			client, of := net.Pipe()
 			owner, far := net.Pipe()
-			go func() { // the owner gives its client up
+			go func() { // the owner gives up its client
 				_ = far.SetWriteDeadline(time.Now().Add(timeout.StallTimeout)) //nolint:errcheck // any error ends the connection
 				_, _ = far.Write(make([]byte, 1<<20))                          //nolint:errcheck // any error ends the connection
 				_ = far.Close()

@@ -43,7 +43,7 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		w.pass(3 * time.Second)
 		page := w.see(at)
 		_, other := w.done("/n/default/alerts/new", "name", "other", "when", "dead-lettered", "then", "notify")
-		w.see(other).wants(200, "Nothing so far.") // only its own alerts
+		w.see(other).wants(200, "Nothing so far.") // a rule's page shows only its own alerts
 		w.done(other + "/remove")
 		page.wants(200, "A message in orders has less than 1m to live", "first was given more time", "extend by 10m, at most 2 times a message", "example.org", "signed", "nobody is there", "Under way")
 		if text := page.Text(); strings.Contains(text, "correct horse") || strings.Contains(text, "key=1") {
@@ -62,7 +62,7 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		if html, err := edit.Html(); err != nil || strings.Contains(html, "correct horse") {
 			t.Errorf("the form contains the secret, or %v", err)
 		}
-		moved := func(url, secret string) []string { // the first of two values of a field counts
+		moved := func(url, secret string) []string { // only the first of two values of a field counts
 			f := fields("late", "1m", url)
 			f[len(f)-1] = secret
 			return f

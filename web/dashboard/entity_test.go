@@ -153,7 +153,7 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 		if e := w.b.State("orders"); e.Counts.Active != 2 {
 			t.Errorf("%d messages are left, want 2", e.Counts.Active)
 		}
-		w.done("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "1m30s") // no message expires at once: nothing is asked
+		w.done("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "1m30s") // no message would expire at once, so no confirmation is needed
 	})
 }
 
@@ -300,7 +300,7 @@ func TestNewTemporaryQueue(t *testing.T) {
 			if is := form.Find("h1").Text(); is != strings.TrimSpace(link.Text()) || !strings.Contains(title, is) {
 				t.Errorf("%q links to %q, which has the title %q", link.Text(), is, title)
 			}
-			if idle := form.Find("[name=AutoDeleteOnIdle]").AttrOr("value", ""); idle != "1s" { // the least here
+			if idle := form.Find("[name=AutoDeleteOnIdle]").AttrOr("value", ""); idle != "1s" { // the minimum here
 				t.Errorf("the queue deletes itself after %q", idle)
 			}
 			fields := sent(form)

@@ -193,7 +193,7 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 		if a := w.post(again, back...); a.status != 303 || w.b.State("orders").Config.ForwardDeadLetteredMessagesTo != "orders" {
 			t.Fatalf("the third time, at %s: %d", again, a.status)
 		}
-		w.done(edit, append(back, "MaxDeliveryCount", "3")...) // it forwards to itself already: nothing is asked
+		w.done(edit, append(back, "MaxDeliveryCount", "3")...) // the entity already forwards to itself, so no confirmation is needed
 	})
 }
 

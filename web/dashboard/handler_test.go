@@ -32,7 +32,7 @@ func TestFirstStart(t *testing.T) {
 		}
 		w.pass(16 * time.Second)
 		w.see(at+"?tab=dead-letter").wants(200, "TTLExpiredException", "order.placed")
-		w.done("/n/default/starter") // again: the queue exists
+		w.done("/n/default/starter") // the queue exists already
 		if n := w.b.State("starter").Counts.MessageCount(); n != 40 {
 			t.Errorf("%d messages after the second time", n)
 		}

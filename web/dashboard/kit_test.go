@@ -46,13 +46,13 @@ type world struct {
 	b        *brokertest.Broker
 	pages    *pages.Pages
 	jobs     *job.Jobs
-	manager  *namespaces.Manager // of another server; nil if there is one namespace
-	scenes   *demo.Player        // of those namespaces; nil if there are none
+	manager  *namespaces.Manager // namespaces of another server; nil if there is one namespace
+	scenes   *demo.Player        // player of scenes in those namespaces; nil if there are none
 	uploads  *exchange.Uploads
 	rules    *alert.Rules
 	webhooks *webhook.Sender
 	tokens   *token.Registry
-	leave    func()      // ends the storing of keys here
+	leave    func()      // stops storing keys in this world
 	caller   auth.Caller // the visitor; zero if unknown
 	handler  http.Handler
 	store    *breakable

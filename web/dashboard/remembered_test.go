@@ -139,7 +139,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 		/import/start /definitions/import /undo/:word /tombstones/:id/restore /connections/:id/disconnect /damaged/move-aside /jobs/:id/cancel /jobs/:id/resume /jobs/:id/undo
 		/m/:key/edit /rules/edit /break-lock /return /bulk/reschedule /bulk/copy /session/clear /session/state /bulk/resubmit /bulk/return /bulk/send-now /bulk/cancel
 		/scenes/new /scenes/remove/:scene
-	`) // in tests of their own
+	`) // they have tests of their own
 	forms := rememberedForms()
 	withinNamespaces(t, openManager, func(w *world) {
 		e := echo.New()

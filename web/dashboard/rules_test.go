@@ -229,7 +229,7 @@ func TestRulesThatAreNotThere(t *testing.T) {
 				t.Errorf("POST %s: %d", to, a.status)
 			}
 		}
-		w.see(euRules+"try").wants(200, "New rule for eu") // the user loads the answer again
+		w.see(euRules+"try").wants(200, "New rule for eu") // the user reloads the answer
 		c := w.b.State(eu).Config
 		c.Status = engine.StatusDisabled
 		_, err := w.b.Update(w.Context(), eu, c, "test")

@@ -134,7 +134,7 @@ func TestSendMany(t *testing.T) {
 		if form == "" || form == other {
 			w.Errorf("two forms have the random words %q and %q", form, other)
 		}
-		for _, one := range []struct{ word, job string }{{form, "2"}, {form, "2"}, {other, "3"}} { // each form once
+		for _, one := range []struct{ word, job string }{{form, "2"}, {form, "2"}, {other, "3"}} { // each form is executed once
 			if _, at := w.done(sendTo, "body", "{{uuid}}", "repeat", "1001", "once", one.word); !strings.HasSuffix(at, "/jobs/"+one.job) {
 				w.Errorf("redirected to %s, want job %s", at, one.job)
 			}
@@ -250,7 +250,7 @@ func TestSentTwice(t *testing.T) {
 			t.Fatalf("without its store the broker sent: %d %s", a.status, a.text)
 		}
 		w.store.broken.Store(false)
-		w.pass(time.Minute) // the broker has noticed
+		w.pass(time.Minute) // until the broker has noticed
 		w.done(sendTo, one...)
 		has(12)
 	})

@@ -139,7 +139,7 @@ func TestSessionsPages(t *testing.T) {
 // and settled on their own pages (SES-4, SES-5, SES-7, SES-8).
 func TestReceiveFromSession(t *testing.T) {
 	sessioned(t, func(w *world) {
-		_, first := w.done("/n/default/q/orders/receive") // of the next session
+		_, first := w.done("/n/default/q/orders/receive") // receives from the next session
 		if r := w.session("b"); r.Locked != 1 || r.Lock.By != "dashboard" || !strings.Contains(first, "?lock=") {
 			t.Fatalf("%+v, %s", r, first)
 		}

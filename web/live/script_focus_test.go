@@ -105,7 +105,7 @@ func letIn(_ *testing.T, s *stage) {
 	s.want(order + ` === "1,2,3"`)
 	s.equal(in, "2")
 
-	// When the waiting rows are gone, so is the button, and the focus is on the row above.
+	// When the waiting rows disappear, so does the button, and the focus moves to the row above.
 	s.js(`{ document.activeElement.blur(); document.querySelector("[data-key='1'] input").checked = true }`)
 	s.send(delta(8, []string{"1", "2", "3", "4"}, map[string]string{"4": menu("4", "four", true)}, nil))
 	s.want(textOf + `(".newbar:not([hidden])") === "1 new while you are here"`)

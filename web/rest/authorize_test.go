@@ -112,7 +112,7 @@ func TestTokensThatAreNoGood(t *testing.T) {
 			}
 		}
 	}
-	// As clients write them: the URL, in lower case, with the query.
+	// Clients write the audience as the URL in lower case, with the query.
 	w.Want(200, "GET", "/q?api-version=2021-05", "", "Authorization", sas.Sign("http://localhost:5300/q?api-version=2021-05", "manage", "1", later))
 	w.Want(200, "GET", "/$Resources/Queues?api-version=2021-05", "", "Authorization", sas.Sign("https://localhost/$resources/queues?api-version=2021-05", "manage", "2", later))
 }

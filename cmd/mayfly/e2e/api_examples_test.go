@@ -42,7 +42,7 @@ func TestReferenceLines(t *testing.T) {
 			t.Errorf("%s has the line %q", o.ID, line)
 			continue
 		}
-		// The arguments that the shell passes to curl, one per line.
+		// words are the arguments that the shell passes to curl, one per line.
 		words, err := exec.CommandContext(ctx, "sh", "-c", "curl() { printf '%s\\n' \"$@\"; }; "+line).Output()
 		if sent := "\n" + o.Example.Body + "\n"; err != nil || o.Example.Body != "" && !strings.HasSuffix("\n"+string(words), sent) {
 			t.Errorf("%s: the line sends %s, not %s: %v", o.ID, words, sent, err)

@@ -100,7 +100,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if !strings.Contains(out, "hello") || !strings.Contains(out, "more") || !strings.Contains(out, "largelarge") {
 		t.Errorf("received %.200q", out)
 	}
-	// Only the requested files are left.
+	// Only the requested files remain.
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestBackupOfAnother(t *testing.T) {
 	s.does(own, "backup", s.at("again"), "--store", s.store("all.db"), "--namespace", "prod")
 	s.does("of namespace prod", "verify", s.at("prod"))
 	s.fails("the namespace typo does not exist in or beside "+s.at("all.db")+"; choose from prod, shop", "verify", "--store", s.store("all.db"), "--namespace", "typo")
-	t.Setenv("MAYFLY_NAMESPACE", "shop") // then no other namespace may have that name
+	t.Setenv("MAYFLY_NAMESPACE", "shop") // the server's own namespace; no other one may have that name
 	s.does(own, "backup", s.at("same"), "--store", s.store("all.db"), "--namespace", "shop")
 	t.Setenv("MAYFLY_NAMESPACE", "")
 	s.fails("in use by this process", "restore", s.at("own"), "--store", s.store("all.db"), "--namespace", "shop")
@@ -262,7 +262,7 @@ func TestUnsound(t *testing.T) {
 	}), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.does("Wrote ", "backup", s.at("torn"), "--store", s.store("torn.db")) // everything that can be read
+	s.does("Wrote ", "backup", s.at("torn"), "--store", s.store("torn.db")) // the backup has everything that can be read
 	out, complaint, code = RunCommand(t, "", "verify", s.at("torn"))
 	if code != cli.ExitFailed || !strings.Contains(out, "content 99.") || !strings.Contains(complaint, "torn is not sound: 1 thing is wrong") {
 		t.Errorf("%d %q %q", code, out, complaint)
@@ -399,7 +399,7 @@ func TestBackupOnMongoDB(t *testing.T) {
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "other")
 	s.does("Restored ", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("Wrote ", "backup", s.at("named.backup"), "--store", s.store("shop.db"), "--namespace", "named")
-	s.does("Restored ", "restore", s.at("named.backup"), "--store", url) // under its own name
+	s.does("Restored ", "restore", s.at("named.backup"), "--store", url) // restored under its own name
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "named")
 	after := Start(t, server.Config{Store: url, Namespace: "other"})
 	var got, want api.Messages

@@ -66,7 +66,7 @@ func (v *visit) guardsOfReversible() {
 	v.do(chromedp.Click(chromedp.CSS(`[data-list=rows] [name=key]`)))
 	v.click(do("bulk/extend"))
 	v.want(offered)
-	v.want(`!` + offered) // ten seconds later
+	v.want(`!` + offered) // the offer disappears after ten seconds
 
 	v.scripts(false)
 	v.visit("/n/default/q/orders")
@@ -197,7 +197,7 @@ func (v *visit) guardsOfLarge() {
 	v.refused(http.StatusUnprocessableEntity, "/n/default/q/orders/purge")
 	v.counted("orders", 58, 0, 0, 0, 0)
 
-	// More messages arrived than the user confirmed.
+	// The user confirms fewer messages than there are now.
 	v.fill("confirm", "orders")
 	for n := range 7 {
 		v.send("orders", fmt.Sprintf(`{"Label":"late-%d"}`, n), "x")

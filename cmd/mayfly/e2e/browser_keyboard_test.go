@@ -174,7 +174,7 @@ func (v *visit) keysInEditor() {
 	v.want(`document.querySelector("[data-verdict]")?.textContent.includes("Not selected")`)
 	v.equal(`document.activeElement.name`, "rule-sql")
 	v.js(`document.querySelector("[name=rule-name]").focus()`)
-	v.do(chromedp.KeyEvent(kb.Enter)) // saves, and does not only try
+	v.do(chromedp.KeyEvent(kb.Enter)) // saves the rule, instead of only trying it
 	v.want(`document.querySelector("[data-notice]")?.innerText.includes("got the rule typed")`)
 }
 

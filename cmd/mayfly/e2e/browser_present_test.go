@@ -184,7 +184,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.visit("/n/default/queues")
 	at(bob, "/n/default/queues")
 
-	// A follower who looks around stays there until following again.
+	// A follower who looks around stays on the opened page until following again.
 	bob.click(`[data-list=rows] a`)
 	at(bob, "/n/default/q/orders")
 	bob.want(says + ` === "You look around on your own."`)
@@ -194,13 +194,13 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	bob.js(`document.querySelector("[data-act=follow]").click()`)
 	at(bob, "/n/default/expirations")
 	bob.want(says + `.startsWith("Following Ana")`)
-	// By keyboard: the focus stays on the bar, where one button replaces the other.
+	// With the keyboard, the focus stays on the bar when one button replaces the other.
 	bob.js(`document.querySelector("[data-act=unfollow]").focus()`)
 	bob.do(chromedp.KeyEvent(kb.Enter))
 	bob.want(says + ` === "You look around on your own."`)
 	bob.equal(`document.activeElement.dataset.act`, "follow")
 
-	// A lost connection recovers.
+	// A follower recovers from a lost connection.
 	eve.want(isLive)
 	wire.Cut()
 	eve.want(`document.querySelector("[data-pill]").dataset.state === "reconnecting"`)
@@ -217,7 +217,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	at(eve, "/n/default/temporary")
 	bob.equal(`location.pathname`, "/n/default/expirations")
 
-	// The presenter leaves: followers see a note, and stay on the page.
+	// When the presenter leaves, followers see a note and stay on the page.
 	ana.press("\x1b")
 	eve.want(says + `.endsWith("has left. You stay on this page.")`)
 	at(eve, "/n/default/temporary")
@@ -331,7 +331,8 @@ func followScene(t *testing.T, ctx context.Context) {
 	both("/queues", "")
 	bob.want(`document.querySelector(".stage-at span").textContent.trim() === "5 steps"`)
 
-	// The scene ends: the user follows the presenter, the visitor goes to the link's namespace.
+	// When the scene ends, the user follows the presenter, and the visitor gets to the link's
+	// namespace.
 	for _, v := range []*visit{ana, bob, eve} {
 		v.sceneEnds(stage)
 	}
@@ -411,7 +412,7 @@ func openOwnLink(t *testing.T, ctx context.Context) {
 	bob := visitTo(t, ctx, ana.server)
 	bob.visit(link)
 	bob.want(`document.querySelector(".bylink")`)
-	// Without scripts too.
+	// Leaving works without scripts, too.
 	bob.scripts(false)
 	bob.visit("/n/default/queues")
 	bob.click(`.bylink [data-leaves]`)

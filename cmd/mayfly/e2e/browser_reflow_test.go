@@ -47,7 +47,7 @@ func (v *visit) reflows(what string) {
 // fits checks that nothing is wider than the screen, and that no text is cut off.
 func (v *visit) fits(what string) {
 	v.t.Helper()
-	if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 1 { // fractions add up to a pixel
+	if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 1 { // sums of fractions may exceed the width by one pixel
 		v.t.Errorf("%s is %v px too wide, by %v", what, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1).slice(-3).map((el) => el.outerHTML.slice(0, 120))`))
 	}
 	if cut := v.js(cutOff); fmt.Sprint(cut) != "[]" {

@@ -12,9 +12,10 @@ import (
 
 const (
 	caption = `document.querySelector(".stage-caption").textContent`
-	// striped is an expression: whether the bar marks the namespace of a scene.
+	// striped is an expression that is true if the bar marks the namespace of a scene.
 	striped = `getComputedStyle(document.querySelector(".bar")).backgroundImage.includes("repeating-linear-gradient")`
-	// countdown is an expression: the remaining seconds of the first message; none at its very end.
+	// countdown is an expression for the remaining seconds of the first message. It has no value at
+	// the very end.
 	countdown = `(() => { const [, m, s] = document.querySelector("main time[data-of]").textContent.match(/(?:(\d+)m )?(\d+)s/) ?? []; return (m | 0) * 60 + (s | 0) })()`
 )
 
@@ -52,7 +53,7 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector("[data-stage-act=next]").disabled && document.querySelectorAll(".stage-so [data-tone=yes]").length === 1`)
 	v.want(`document.querySelector(".main h1.spotlit")`) // the message is deleted, so its queue is marked
 	v.equal(`document.querySelector(".stage-clock b").textContent`, "+1 day")
-	v.click(`.stage-then button`) // the next scene
+	v.click(`.stage-then button`) // starts the next scene
 	v.want(`/^\/n\/lifetimes-[0-9a-f]{6}\//.test(location.pathname) && !document.querySelector(".stage-then")`)
 	v.click(`[data-stage-act=leave]`)
 	v.equal(`location.pathname`, "/scenes")
@@ -81,7 +82,7 @@ func (v *visit) drawerAboveStage() {
 	v.t.Helper()
 	v.click(`.main a[data-drawer]`)
 	v.want(`document.querySelector(".drawer h2")`)
-	for _, key := range []string{"P", "P"} { // to presenter mode and back
+	for _, key := range []string{"P", "P"} { // enters presenter mode and leaves it
 		v.press(key)
 		v.want(`document.querySelector(".drawer").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top + 1`)
 		v.equal(`[...document.querySelectorAll(".stage :is(a, button)")].filter((el) => {

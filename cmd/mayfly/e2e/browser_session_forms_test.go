@@ -26,7 +26,7 @@ func formsOfSessions(v *visit) {
 	v.done(do("session/break?id=anna"), "The lock of session anna is broken")
 	v.equal(`document.querySelector("[data-slot=lock]").textContent.includes("Free")`, true)
 
-	// Folded parts open without scripts too.
+	// Folded parts can be opened without scripts.
 	state := `main form[action*="/session/state"] `
 	v.do(chromedp.Click(chromedp.CSS(`#state summary.fold`)))
 	v.fill("state", "41 42")

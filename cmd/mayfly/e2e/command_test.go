@@ -198,7 +198,7 @@ func TestClientCommands(t *testing.T) {
 	step("", "No message was found.", "receive", "a/b", "--wait", "10ms")
 	step("", "No message was found.", "peek", "a/b/$DeadLetterQueue")
 	step("", "There is nothing to delete from a/b (scheduled).", "purge", "a/b", "--state", "scheduled")
-	refused(cli.ExitNotFound, "", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
+	refused(cli.ExitNotFound, "", "could not be found", "purge", "Ⱥ", "--yes") // the name has more bytes in lower case
 	refused(cli.ExitNotFound, "", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
 }
 

@@ -66,7 +66,7 @@ func crash(t *testing.T, store string, rounds int) {
 	}
 	operations := 0
 	for round := range rounds {
-		if random.IntN(4) == 0 { // while it starts and loads
+		if random.IntN(4) == 0 { // kills the server while it starts and loads
 			p := spawn(t, store, crashLease)
 			time.AfterFunc(time.Duration(random.IntN(300))*time.Millisecond, func() { p.signal(os.Kill) })
 			p.killed()
@@ -395,7 +395,7 @@ func (w *writer) compare() error {
 	}
 	w.doubt, w.lost = nil, false
 	if without == nil && f.exists {
-		w.have = f.have // with the times, as first seen
+		w.have = f.have // keeps the times that were seen first
 	}
 	return without
 }

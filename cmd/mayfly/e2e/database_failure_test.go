@@ -84,7 +84,7 @@ func TestDatabaseGone(t *testing.T) {
 		Eventually(t, "a connection waits at the proxy", func() bool { return w.waiting.Load() > 0 })
 	}
 
-	// Briefly: a sender waits, and no other client notices.
+	// A brief interruption: a sender waits, and no other client notices.
 	gone()
 	moment := sendWhile(t, r, "moment")
 	Eventually(t, "the send waits", func() bool {
@@ -124,7 +124,7 @@ func TestDatabaseGone(t *testing.T) {
 		t.Errorf("a send afterwards: %+v", got)
 	}
 
-	// Longer, while idle: the lease ends.
+	// A longer interruption of an idle server: the lease ends.
 	gone()
 	Eventually(t, "the server reports why it waits", func() bool {
 		code, text := Request(t, http.MethodGet, r.Dashboard+"/n/default", "")

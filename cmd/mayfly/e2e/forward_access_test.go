@@ -426,7 +426,7 @@ func TestSignedInAtEveryServer(t *testing.T) {
 			})
 		}
 	}
-	// Revoked at one server, with a socket at the other.
+	// A token revoked at one server ends its socket at the other.
 	ws, code := Credentials{Bearer: one.Secret}.OpenLive(t, s.a.Dashboard, "/live")
 	if code != http.StatusSwitchingProtocols {
 		t.Fatal(code)

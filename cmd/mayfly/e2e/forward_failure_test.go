@@ -86,7 +86,7 @@ func TestPassedOnOnceOnly(t *testing.T) {
 	if one.Peer == "" || two.Peer == "" {
 		t.Fatalf("the servers report no port: %+v, %+v", one, two)
 	}
-	// The first forwards to the second, which responds.
+	// The first server forwards to the second, which responds.
 	on[0].Seize(two)
 	all[0].Next(server.StateStandby)
 	Eventually(t, "requests are forwarded", func() bool {

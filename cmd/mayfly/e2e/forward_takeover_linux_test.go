@@ -78,7 +78,7 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 	apis := []string{"/api/v1", "/api/v1/n/shop", "/api/v1/n/till"}
 	// Clients only use the second server, whatever it owns.
 	var mu sync.Mutex
-	sent, certain := map[string]bool{}, map[string]bool{} // by API and body; certain: acknowledged
+	sent, certain := map[string]bool{}, map[string]bool{} // by API and body; certain has the acknowledged messages
 	stop, halt := context.WithCancel(ctx)
 	var clients sync.WaitGroup
 	for _, api := range apis {

@@ -229,7 +229,7 @@ func TestSecurePortsOfNamespaces(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", ConfigFile: OrdersConfig(t), TLSDir: filepath.Join(t.TempDir(), "tls"), Listen: ofShop(t, "shop=amqps", "shop=https")})
 	FillNamespaces(t, s.API)
 	trust := TrustingTLS(t, s.Ready)
-	trust.ServerName, trust.InsecureSkipVerify = "till.localhost", true // no certificate is for that
+	trust.ServerName, trust.InsecureSkipVerify = "till.localhost", true // no certificate has that name
 	c, err := amqp.Dial(t.Context(), "amqps://"+portOf(t, s.Ready, "shop", server.KindAMQPS).Address, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous(), TLSConfig: trust})
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestChild(t *testing.T) {
 type child struct {
 	cmd  *exec.Cmd
 	said Output
-	news chan server.Ready // each Ready that it prints, in order; closed at its end
+	news chan server.Ready // each Ready that the process prints, in order; closed when the process ends
 	done chan struct{}     // closed when it has ended
 	err  error             // its exit error; read after done
 }

@@ -177,7 +177,7 @@ func TestSDKAfterReset(t *testing.T) {
 			t.Errorf("round %d: got %s", round, got[0].Body)
 		}
 		resetting(t, s.Ready)
-		// Its lock was deleted with the entity.
+		// The lock was deleted together with the entity.
 		if err := to.CompleteMessage(ctx, got[0], nil); err == nil {
 			t.Errorf("round %d: a message from before the reset was completed", round)
 		}

@@ -143,7 +143,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 		return file
 	}
 	store := "sqlite:" + filepath.Join(dir, "mayfly.db")
-	file := write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns", // as shipped
+	file := write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns", // like the emulator's sample
 		"Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":false}}],
 		"Topics":[{"Name":"topic.1","Subscriptions":[{"Name":"s1"}]}]}]}}`)
 	s := Start(t, server.Config{Store: store, ConfigFile: file})

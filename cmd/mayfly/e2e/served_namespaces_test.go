@@ -206,8 +206,8 @@ func TestNamespaceIsRemovedUnderLoad(t *testing.T) {
 						close(enough)
 					}
 				case 404:
-					return // it is deleted
-				case 503: // it is being deleted
+					return // the namespace is deleted
+				case 503: // the namespace is being deleted
 				default:
 					t.Errorf("sending was answered with %d %s", code, text)
 					return

@@ -157,7 +157,7 @@ func TestSDKFindsTheOwner(t *testing.T) {
 	on.Seize(other)
 	second.Next(server.StateStandby)
 	on.Release()
-	select { // whichever is faster
+	select { // either standby may take over
 	case r := <-second.States:
 		two = r
 	case r := <-third.States:

@@ -396,7 +396,7 @@ func TestWaitsForItsStore(t *testing.T) {
 		t.Errorf("the server is not ready: %d", code)
 	}
 
-	// Once it has owned the namespace, it never gives up, and reports why it waits.
+	// A server that has owned the namespace never gives up, and reports why it waits.
 	on.Fail(errors.New("MongoDB does not know this user"))
 	on.Seize(other)
 	Eventually(t, "the server reports why it waits", func() bool {

@@ -59,7 +59,7 @@ func TestTakeOvers(t *testing.T) {
 		who, r := f.serving(func(server.Ready) bool { return true })
 		way := random.IntN(len(ways))
 		if round < len(ways) {
-			way = round // each at least once
+			way = round // each way occurs at least once
 		}
 		after := ways[way](l, who, r)
 		if after.Epoch <= r.Epoch {

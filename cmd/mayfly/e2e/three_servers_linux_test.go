@@ -154,7 +154,7 @@ func (c *serverGroup) add() *child {
 			c.at[p] = r.Dashboard
 			c.mu.Unlock()
 			go func() { // ends with the child
-				for range p.news { // so that it never blocks
+				for range p.news { // drains news, so that the child never blocks
 				}
 				c.forget(p)
 			}()

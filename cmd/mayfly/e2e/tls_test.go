@@ -205,7 +205,7 @@ func TestTLSFault(t *testing.T) {
 			tc.client(t, tc.at(s.Ready))
 			for line := range logged {
 				if !strings.Contains(line, "TLS connection failed") {
-					continue // a line of the startup
+					continue // a line from the startup
 				}
 				if !strings.Contains(line, "level=INFO") || !strings.Contains(line, "port="+tc.at(s.Ready)) || !strings.Contains(line, tc.want) || strings.HasSuffix(tc.want, " ") && !strings.Contains(line, tc.want+s.CA) {
 					t.Errorf("the log has %s", line)

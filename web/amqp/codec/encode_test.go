@@ -132,7 +132,7 @@ func TestElsewhere(t *testing.T) {
 			lookup(t, got.Message, "x-opt-enqueue-sequence-number", value.OfLong(1)) // PEEK-8: always, if the message is not active
 			lookup(t, got.Message, "x-opt-locked-until", value.OfTimestamp(time.Time{}.UnixMilli()))
 		},
-		"OPS-8": func(t *testing.T, w world) { // rescheduled: it shows the new time
+		"OPS-8": func(t *testing.T, w world) { // a rescheduled message shows its new time
 			due := w.ClockTime() + 3_600_000
 			w.send(q, annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(int64(due))))
 			r, _ := w.peek(q)
@@ -185,7 +185,7 @@ func TestElsewhere(t *testing.T) {
 			_, got = w.receive(q, engine.PeekLock)
 			lookup(t, got.Message, "x-opt-deadletter-source", value.Value{})
 		},
-		"SES-5": func(t *testing.T, w world) { // locked with its session, whose lock is renewed: the message has no lock end of its own
+		"SES-5": func(t *testing.T, w world) { // the lock of a session is renewed, so its messages have no lock end of their own
 			w.CreateQueue("s", engine.Config{RequiresSession: true})
 			s := sender()
 			s.Properties.GroupID, s.Message = wire.Some("mine"), nil

@@ -297,7 +297,7 @@ func TestArrays(t *testing.T) {
 	if got, err := ParseArray(x("e0 02 02 45")); err != nil || len(got) != 2 || got[1] != value.OfRaw(x("45")) {
 		t.Errorf("empty lists: %v %v", got, err)
 	}
-	// The tokens of a renew-lock request, and the expirations in the response.
+	// These are the tokens of a renew-lock request, and the expirations in the response.
 	id := x("04030201060508070 90a0b0c0d0e0f10")
 	if got, err := ParseArray(join(x("e0 12 01 98"), id)); err != nil || len(got) != 1 || got[0] != value.OfUUID([16]byte(id)) {
 		t.Errorf("tokens: %v %v", got, err)

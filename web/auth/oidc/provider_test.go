@@ -272,7 +272,7 @@ func TestState(t *testing.T) {
 	}
 	refuse("once more", back)
 	w.jar = jar                               // an attacker has kept it
-	w.theirs.Is(oidctest.Trouble{Down: true}) // and is not asked
+	w.theirs.Is(oidctest.Trouble{Down: true}) // the provider is not asked
 	refuse("kept and used again", back, w.jar...)
 }
 
@@ -373,13 +373,13 @@ func TestProviderIsDown(t *testing.T) {
 		}
 	}
 	fails(oidctest.Trouble{Down: true})
-	fails(oidctest.Trouble{}) // just asked
+	fails(oidctest.Trouble{}) // the provider was just asked
 	eventually(t, func() bool {
 		r, answer := w.visit("http://" + host)
 		_, err := w.ours.Begin(answer, r, redirect, "")
 		return err == nil
 	})
-	// From now on the document is known, even if the provider goes down.
+	// From now on the provider's document is known, even if the provider goes down.
 	back := w.theirs.SignIn(w.begin(), "ana")
 	w.theirs.Is(oidctest.Trouble{Down: true})
 	if _, err := w.finish(back); !errors.Is(err, oidc.ErrUnavailable) {

@@ -131,7 +131,7 @@ func TestBodyBudgetGrantsInOrder(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		wait("first", 1<<20) // more than its part
+		wait("first", 1<<20) // more than the share of its address
 		wait("large", 10<<20)
 		wait("small", 2<<20)
 		if len(granted) != 0 {

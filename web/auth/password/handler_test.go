@@ -38,8 +38,8 @@ type world struct {
 	path     string
 	audited  string // recorded events, a line each; guarded by mu
 	mu       sync.Mutex
-	there    page.SignInProvider // where a user also signs out
-	silent   error               // why that is unknown
+	there    page.SignInProvider // where a user signs out of the provider, too
+	silent   error               // the error if that address is unknown
 }
 
 func start(t *testing.T) *world {
@@ -327,7 +327,7 @@ func triesAreLimited(t *testing.T) {
 	for n := range 40 {
 		b.from = "[2001:db8::1]:9"
 		if res, _ := b.signIn("name"+string(rune('a'+n)), "wrong password", "/"); res.StatusCode == http.StatusTooManyRequests {
-			if n != 11 { // nine were used for x
+			if n != 11 { // nine tries were used for x
 				t.Errorf("for a network: %d tries", n)
 			}
 			break
@@ -441,7 +441,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 			t.Error("an unused session has not ended")
 		}
 		caller := used()
-		time.Sleep(15 * time.Minute) // seven days have passed
+		time.Sleep(15 * time.Minute) // seven days have passed since the sign-in
 		if !over(caller) || used().IsKnown() {
 			t.Error("a session never ends")
 		}

@@ -160,7 +160,7 @@ func TestAFamiliarBrowserIsSlowedToo(t *testing.T) {
 				n++
 			}
 		}
-		if n != 10+10 { // of the browser, and of the name
+		if n != 10+10 { // the tries of the browser, and those of the name
 			t.Errorf("a stolen cookie gives %d tries", n)
 		}
 	})

@@ -67,7 +67,7 @@ func TestKeysThatACallerSees(t *testing.T) {
 	if _, err := w.Revoke(t.Context(), eva, "", of.ID); !errors.Is(err, engine.ErrNotFound) {
 		t.Error("another user's token was revoked:", err)
 	}
-	if _, err := w.Revoke(t.Context(), parent, "", of.ID); err != nil { // its own
+	if _, err := w.Revoke(t.Context(), parent, "", of.ID); err != nil { // a token may revoke its own tokens
 		t.Error(err)
 	}
 }

@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 20 { // one of the calls finds the context ended
+	for range 20 { // in one of the calls the context has ended
 		if _, _, err := f.Check(gone, "ben", "x"); err != nil {
 			return
 		}

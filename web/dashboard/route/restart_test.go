@@ -330,7 +330,8 @@ func TestOtherDays(t *testing.T) {
 			}
 			return out
 		}
-		// Stored; locked, abandoned, now; expires on the same day.
+		// A step has a date if it is on another day than the previous one. The steps are: stored,
+		// locked, abandoned, now and expires.
 		if got := dated(); !slices.Equal(got, []bool{true, true, false, false, false}) {
 			t.Errorf("dates are shown at %v", got)
 		}
@@ -443,7 +444,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		want := map[string]string{
 			"reply":   "touch · the dashboard; resubmit · the dashboard; dead-letter · worker-1; receive · worker-1; send · test; create · test",
 			"reply/2": "unpin · the dashboard; pin · the dashboard; send · the dashboard; create · test",
-			// It was created in the same millisecond as its subscription.
+			// The topic was created in the same millisecond as its subscription.
 			"prices":    "complete · worker-1; receive · worker-1; send · test; create · test",
 			"prices/eu": "complete · worker-1; receive · worker-1; create · test",
 		}

@@ -140,7 +140,7 @@ func TestScenesInEveryLanguage(t *testing.T) {
 		own, names := textsOf(s), namesOf(s)
 		for _, text := range own {
 			for _, name := range demo.Names(text) {
-				if !names[name] && !names["replies-"+name] { // a client that waits for replies there
+				if !names[name] && !names["replies-"+name] { // a client's queue for replies is named after the client
 					t.Errorf("%s: no name is `%s` in %q", s.ID, name, text)
 				}
 			}

@@ -54,7 +54,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("the chips are %q", terms)
 		}
 
-		// In batches: each shows the progress of the whole search.
+		// A search runs in batches, each of which shows the progress of the whole search.
 		m = w.searched(search + "?q=seq:%3E0")
 		var hits []string
 		for portion := 1; ; portion++ {
