@@ -177,7 +177,7 @@ func TestClientsOfProxies(t *testing.T) {
 			}})
 			w.ask("POST", w.admin, "/reset", "X-Forwarded-For", "198.51.100.1, 203.0.113.1")
 			if actor != tc.want {
-				t.Errorf("the client's address is %q", actor)
+				t.Errorf("the actor is %q", actor)
 			}
 		})
 	}

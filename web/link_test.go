@@ -172,7 +172,7 @@ func TestTokenWithin(t *testing.T) {
 		}
 	}
 	if refused < 6 {
-		t.Error("requests for all namespaces:", refused)
+		t.Error("of the requests for all namespaces, only so many are refused:", refused)
 	}
 }
 

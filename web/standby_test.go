@@ -145,7 +145,7 @@ func TestStandbyProblemNamesTheOwner(t *testing.T) {
 	}
 	w.server.StandBy(web.Standby{})
 	if _, text := w.ask("GET", w.dashboard, "/api/v1/entities"); strings.Contains(text, `"owner"`) {
-		t.Errorf("the owner is missing: %s", text)
+		t.Errorf("an unknown owner is in the response: %s", text)
 	}
 	if _, text := w.ask("POST", w.admin, "/q/messages"); !strings.Contains(text, "<Code>503</Code>") || !strings.Contains(text, "SubCode=50004") || !strings.Contains(text, "SystemTracker:default") {
 		t.Errorf("got %s", text)

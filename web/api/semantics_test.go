@@ -40,7 +40,7 @@ func TestSemantics(t *testing.T) {
 		"NAME-6 any case": func(w *world) {
 			w.want(201, "POST", "/entities", create("Q1"), nil)
 			if got := w.entity("q1").Path; got != "Q1" {
-				w.Errorf("the error is %s", got)
+				w.Errorf("the path is %s", got)
 			}
 			w.want(409, "POST", "/entities", create("q1"), nil)
 		},

@@ -86,7 +86,7 @@ func TestImportPage(t *testing.T) {
 		w.see("/n/default/activity").wants(200, "started job 1")
 		w.see(first.to).wants(200, "Import into orders", "<i>.jsonl", "Line 4", "5 of 5")
 		if third := w.post(at+"/start", fields...); third.to != first.to {
-			w.Errorf("when it is done, the link is %q", third.to)
+			w.Errorf("when the job is done, the form redirects to %q", third.to)
 		}
 		w.get(a.to).wants(200, "The file was removed. Upload it again.")
 	})

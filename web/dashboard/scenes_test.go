@@ -63,7 +63,7 @@ func TestSceneIsAdded(t *testing.T) {
 		told := func(what engine.EventKind) {
 			w.Helper()
 			if e := w.b.Events().Recent(1); !e[0].Audit || e[0].Actor != "dashboard" || e[0].Kind != what || !strings.HasPrefix(e[0].Reason, "lunch") {
-				w.Errorf("the scene is %+v", e)
+				w.Errorf("the event is %+v", e)
 			}
 		}
 		told(engine.EventSceneAdded)

@@ -15,11 +15,11 @@ func TestSemantics(t *testing.T) {
 		"IDLE-6 set in the form, at creation and later": func(w *world) {
 			w.done("/n/default/queues", "name", "q", "AutoDeleteOnIdle", "5m")
 			if got := w.b.State("q").Config.AutoDeleteOnIdle; got != 5*time.Minute {
-				w.Errorf("created, the status is %v", got)
+				w.Errorf("created, AutoDeleteOnIdle is %v", got)
 			}
 			w.done("/n/default/q/q/edit", "AutoDeleteOnIdle", "10m")
 			if got := w.b.State("q").Config.AutoDeleteOnIdle; got != 10*time.Minute {
-				w.Errorf("changed, the status is %v", got)
+				w.Errorf("changed, AutoDeleteOnIdle is %v", got)
 			}
 			w.see("/n/default/q/q")
 			w.pass(10*time.Minute - time.Millisecond)

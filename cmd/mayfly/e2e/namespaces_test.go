@@ -49,7 +49,7 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 	s.MustRequest(t, 403, "DELETE", s.API+"/n/shop/entities/orders", "", "")
 	s.MustRequest(t, 403, "POST", s.API+"/n/shop/purge/orders", "", `{"states":["active"]}`)
 	if text := s.MustRequest(t, 200, "GET", s.API+"/n/shop/health", "", ""); !strings.Contains(text, `"safeMode":true`) {
-		t.Errorf("the error does not mention Safe mode: %s", text)
+		t.Errorf("the health response does not report Safe mode: %s", text)
 	}
 	for _, page := range []string{"/namespaces", "/namespaces/shop/remove", "/n/shop/q/orders"} {
 		if text := s.MustRequest(t, 200, "GET", s.Dashboard+page, "", ""); !strings.Contains(text, "Safe mode is on") {

@@ -336,7 +336,7 @@ func TestUsed(t *testing.T) {
 		w := start(t, token.Options{})
 		_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Admin})
 		if all := w.all(); !all[0].LastUsed.IsZero() {
-			t.Error("the token has not been used yet", all[0].LastUsed)
+			t.Error("an unused token has a last use:", all[0].LastUsed)
 		}
 		time.Sleep(90 * time.Second)
 		at := time.Now().UTC()
