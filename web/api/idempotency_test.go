@@ -59,7 +59,7 @@ func TestIdempotencyKey(t *testing.T) {
 		send(bad, "/send/orders", `{"body":"hello"}`, 400)
 	}
 	if got, _ := w.ask("POST", "/send/orders", `{}`, "Idempotency-Key", "a", "Idempotency-Key", "b"); got.StatusCode != 400 {
-		t.Errorf("with two keys got %d messages", got.StatusCode)
+		t.Errorf("with two keys got status %d", got.StatusCode)
 	}
 
 	var all sync.WaitGroup

@@ -85,7 +85,7 @@ func TestSearch(t *testing.T) {
 		q = "q=prop.odd:true&limit=30&cursor=" + url.QueryEscape(end.Next)
 	}
 	if len(ids) != 200 || !slices.IsSortedFunc(ids, func(a, b string) int { return strings.Compare(a[:1], b[:1]) }) {
-		t.Errorf("%d batches: %q", len(ids), ids)
+		t.Errorf("%d hits in batches: %q", len(ids), ids)
 	}
 }
 

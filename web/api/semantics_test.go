@@ -132,7 +132,7 @@ func TestSemantics(t *testing.T) {
 				w.want(201, "POST", "/entities", `{"kind":"`+e.kind+`","path":"`+path+`","properties":{"AutoDeleteOnIdle":"PT5M"}}`, nil)
 				e := w.entity(path)
 				if e.Properties["AutoDeleteOnIdle"] != "PT5M" || e.DeletesAt == nil || e.DeletesAt.Sub(e.CreatedAt) < 5*time.Minute {
-					w.Errorf("%s has %v and expires at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
+					w.Errorf("%s has %v and is deleted at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
 				}
 				w.want(200, "PATCH", "/entities/"+path, `{"properties":{"AutoDeleteOnIdle":"PT10M"}}`, nil)
 				if e := w.entity(path); e.Properties["AutoDeleteOnIdle"] != "PT10M" {
@@ -141,7 +141,7 @@ func TestSemantics(t *testing.T) {
 				w.want(400, "PATCH", "/entities/"+path, `{"properties":{"AutoDeleteOnIdle":"PT4M59S"}}`, nil)
 				w.want(200, "PATCH", "/entities/"+path, `{"properties":{"AutoDeleteOnIdle":null}}`, nil)
 				if e := w.entity(path); e.Properties["AutoDeleteOnIdle"] != engine.MaxDurationText || e.DeletesAt != nil {
-					w.Errorf("%s has %v and expires at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
+					w.Errorf("%s has %v and is deleted at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
 				}
 			}
 		},

@@ -60,7 +60,7 @@ func TestActivityTellsWhoDidIt(t *testing.T) {
 			t.Errorf("the form has the fields %s", got)
 		}
 		if got := w.see("/n/default/activity?q=&path=orders&group=dead-letters&actor=192.0&from=&until=").lines(); len(got) != 1 {
-			t.Errorf("the form has the text %q", got)
+			t.Errorf("the filtered list is %q", got)
 		}
 		wrong := w.see("/n/default/activity?path=%2F%2F&until=soon")
 		if n := wrong.Find("details[open] .err").Length(); n != 2 || wrong.Find("#f-path").AttrOr("aria-invalid", "") != "true" {
@@ -88,7 +88,7 @@ func TestActivityIsExported(t *testing.T) {
 			a := w.see(to)
 			name := a.header.Get("Content-Disposition")
 			if !strings.HasPrefix(name, "attachment; filename=activity-default-20000101T0000") || !strings.HasSuffix(name, "Z."+format) {
-				t.Errorf("%s has the label %q", to, name)
+				t.Errorf("the file of %s has the name %q", to, name)
 			}
 			return a
 		}

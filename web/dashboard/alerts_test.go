@@ -55,7 +55,7 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		}
 		w.pass(time.Minute)
 		if text := w.get("/n/default/alerts/toasts").Text(); strings.Contains(text, "first") {
-			t.Error("a toast is older than a minute")
+			t.Error("a toast is shown for longer than a minute")
 		}
 		edit := w.see(at + "/edit")
 		edit.wants(200, "Edit late")

@@ -206,7 +206,7 @@ func TestDeleteEntityAsksForItsName(t *testing.T) {
 		ask := w.see("/n/default/t/prices/delete")
 		ask.wants(200, "One subscription")
 		if n, _ := ask.Find("input[name=count]").Attr("value"); n != "2" {
-			t.Errorf("the confirmed number is %q", n)
+			t.Errorf("the number to confirm is %q", n)
 		}
 		for name, pairs := range map[string][]string{
 			"nothing typed":     {"count", "2"},

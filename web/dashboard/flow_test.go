@@ -170,7 +170,7 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 			}
 			again, _ := first.Find("form#f").Attr("action")
 			if strings.Contains(to, "temporary") != strings.Contains(again, "temporary") {
-				t.Errorf("the confirmation posts to %s", again)
+				t.Errorf("the second time the form posts to %s", again)
 			}
 			if a := w.post(again, "name", "orders", "ForwardTo", "ORDERS", "AutoDeleteOnIdle", "1h"); a.status != 303 || w.b.State("orders").Config.ForwardTo != "ORDERS" {
 				t.Fatalf("the second time, at %s: %d", again, a.status)

@@ -178,7 +178,7 @@ func TestNobodyIsLedAway(t *testing.T) {
 			"/n/default/q/orders/delete", "", "/n/default\r\nSet-Cookie: a=b", "/api/v1",
 		} {
 			if a := w.post("/n/default/q/orders/touch", "back", back); a.to != "/n/default/q/orders" {
-				t.Errorf("back=%q links to %q", back, a.to)
+				t.Errorf("back=%q redirects to %q", back, a.to)
 			}
 		}
 		if a := w.post("/n/default/q/orders/touch", "back", "/n/default/temporary"); a.to != "/n/default/temporary" {
@@ -201,7 +201,7 @@ func TestReadOnly(t *testing.T) {
 		w.pass(2 * time.Second)
 		w.done("/n/default/q/orders/send", "body", "two")
 		if strings.Contains(w.see("/n/default").text, "Read-only") {
-			t.Error("the warning disappears by itself")
+			t.Error("the banner is still shown")
 		}
 	})
 }

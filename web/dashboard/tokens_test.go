@@ -160,7 +160,7 @@ func TestTokensThatAreNotGood(t *testing.T) {
 			return row.Find(".badge").Text()
 		}
 		if state("early") != "not good" || state("short") != "" || state("child") != "" {
-			t.Errorf("the long token is %q, short %q, child %q", state("early"), state("short"), state("child"))
+			t.Errorf("the state of early is %q, of short %q, of child %q", state("early"), state("short"), state("child"))
 		}
 		list.wants(http.StatusOK, "with the token short")
 		var id string

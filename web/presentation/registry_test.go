@@ -92,7 +92,7 @@ func TestOnlyThePresenterLeads(t *testing.T) {
 	eve := follow(&h, idOf(t, key))
 	eve.participant.MoveTo(Location{Page: "/evil"})
 	if got := h.State(idOf(t, key)).Page; got != "/a" {
-		t.Errorf("a follower moved to %q", got)
+		t.Errorf("a follower changed the page to %q", got)
 	}
 	for _, key := range []string{"", "x", idOf(t, key), key[:42], key + "A", key[:42] + "=", strings.Repeat("A", 1<<20)} {
 		if _, err := h.Present(key, "", func() {}); !errors.Is(err, ErrKey) {
@@ -102,7 +102,7 @@ func TestOnlyThePresenterLeads(t *testing.T) {
 	ana.participant.Leave()
 	ana.participant.MoveTo(Location{Page: "/b"})
 	if got := h.State(idOf(t, key)).Page; got != "/a" {
-		t.Errorf("a participant that has left moved to %q", got)
+		t.Errorf("a participant that has left changed the page to %q", got)
 	}
 }
 

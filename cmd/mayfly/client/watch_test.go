@@ -182,7 +182,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		}
 		for _, f := range frames[1:] {
 			if strings.Contains(f, "\x1b[2J") || !strings.HasPrefix(f, beginFrame) || !strings.HasSuffix(f, endFrame) {
-				t.Errorf("an unchanged frame was written again: %q", f)
+				t.Errorf("a frame clears the screen, or is not written as a whole: %q", f)
 			}
 		}
 		p.resize(30, 5)
@@ -292,7 +292,7 @@ func TestNewer(t *testing.T) {
 		many[i].N = uint64(9_000 - i)
 	}
 	if _, lost := eventsAfter(many, at(1)); !lost {
-		t.Error("no line reports missed events")
+		t.Error("missed events are not reported")
 	}
 }
 

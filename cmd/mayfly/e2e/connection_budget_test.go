@@ -147,7 +147,7 @@ func TestConnections(t *testing.T) {
 		t.Errorf("the waiting consumer got %v", err)
 	}
 	if _, _, text := askedBy(t, one, http.MethodGet, s.API+"/connections", "", nil); !strings.Contains(text, `"tls":true`) || strings.Contains(text, `"webSocket":true`) {
-		t.Errorf("the metrics have these connections: %s", text)
+		t.Errorf("the listed connections are %s", text)
 	}
 	_, _, text := askedBy(t, one, http.MethodGet, s.Dashboard+"/metrics", "", nil)
 	for _, line := range []string{`mayfly_open_connections{stage="used"}`, "mayfly_open_connections_limit 4\n", `mayfly_connections_closed_total{reason="link"}`} {
@@ -189,12 +189,12 @@ func TestTrustProxy(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, _, text := askedAlone(t, http.MethodGet, s.API+"/connections", nil); !strings.Contains(text, tc.client) {
-				t.Errorf("the metrics have these connections: %s", text)
+				t.Errorf("the listed connections are %s", text)
 			}
 		})
 	}
 	if err := server.Run(context.Background(), server.Config{Store: "memory:", TrustProxy: []string{"everybody"}}, io.Discard); err == nil || !strings.Contains(err.Error(), "--trust-proxy") {
-		t.Errorf("a proxy that is not trusted: %v", err)
+		t.Errorf("an invalid address of a proxy: %v", err)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestPortsOfNamespaces(t *testing.T) {
 	for _, n := range all.Namespaces {
 		want := map[string]string{"default": s.ConnectionString, "shop": shop.ConnectionString, "till": till.ConnectionString}[n.Name]
 		if n.ConnectionString != want || !strings.HasPrefix(want, "Endpoint=sb://localhost:") || !strings.HasSuffix(want, ";UseDevelopmentEmulator=true;") {
-			t.Errorf("%s arrived at %s; want %s", n.Name, n.ConnectionString, want)
+			t.Errorf("%s has the connection string %s; want %s", n.Name, n.ConnectionString, want)
 		}
 		if entities := strings.Contains(n.AdminConnectionString, "sb://localhost:"); entities != (n.Name != "till") || n.Name == "shop" && n.AdminConnectionString != admin.ConnectionString {
 			t.Errorf("the entities of %s are at %s", n.Name, n.AdminConnectionString)

@@ -183,7 +183,7 @@ func TestSubmitRefused(t *testing.T) {
 	}
 	out = must[broker.Outgoing](t)(codec.DecodeMessage(variant(func(s *spoken) { s.Footer = pairs("f", value.OfBinary(make([]byte, 64<<10))) }).encode()))
 	if _, err = engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits()); !errors.Is(err, engine.ErrArgument) {
-		t.Errorf("the size of a footer is counted differently from that of properties: %v", err)
+		t.Errorf("a footer does not count towards the limit of properties: %v", err)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestBegunAtAnother(t *testing.T) {
 		w.again()
 		w.ours.ShareKey([32]byte{key})
 		if user, err := w.finish(back); !errors.Is(err, want) || user.Name == "ana" != (want == nil) {
-			t.Errorf("with the shared key %d: %+v, %v", key, user, err)
+			t.Errorf("at a server with the key %d: %+v, %v", key, user, err)
 		}
 	}
 }
