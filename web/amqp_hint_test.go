@@ -60,13 +60,13 @@ func TestAMQPAtThePortOfHTTP(t *testing.T) {
 					body, err := io.ReadAll(r.Body)
 					r.Body.Close()
 					if err != nil || r.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), tc.want) {
-						t.Errorf("%q hears %d %q, %v", pieces, r.StatusCode, body, err)
+						t.Errorf("%q got %d %q, %v", pieces, r.StatusCode, body, err)
 					}
 					_ = nc.Close()
 				}
 			}
 			if got := log.String(); strings.Count(got, "AMQP client connected") != 1 || !strings.Contains(got, tc.want) {
-				t.Errorf("the log says %s", got)
+				t.Errorf("the log has %s", got)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestAlmostAMQP(t *testing.T) {
 		body, err := io.ReadAll(r.Body)
 		r.Body.Close()
 		if err != nil || strings.Contains(string(body), "elsewhere") {
-			t.Errorf("it hears %d %q, %v", r.StatusCode, body, err)
+			t.Errorf("the client got %d %q, %v", r.StatusCode, body, err)
 		}
 	}
 }

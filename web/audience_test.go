@@ -19,7 +19,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// far serves the requests that other servers forward to s, and returns a line to it.
+// far serves the requests that other servers forward to s, and returns a Forwarder to it.
 func far(t *testing.T, s *web.Server, namespace string) *cluster.Forwarder {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

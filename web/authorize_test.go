@@ -90,7 +90,7 @@ func guarded(t *testing.T) *port {
 		Broker: b, Namespaces: manager, Scenes: scenes, Pages: handler.Mount, PageRole: route.Routes().RequiredRole, PageError: handler.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
-		t.Fatal("the dashboard is no Echo")
+		t.Fatal("the handler of the dashboard is not an Echo")
 	}
 	p := &port{Echo: e, broker: b, scenes: scenes, forms: forms, rows: map[string]auth.Role{}}
 	for _, r := range e.Routes() {
@@ -99,7 +99,7 @@ func guarded(t *testing.T) *port {
 		}
 		role, declared := s.lookupRole(route.Routes().RequiredRole, r.Method, r.Path)
 		if !declared {
-			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
+			t.Errorf("%s %s has no row with a role", r.Method, r.Path)
 		}
 		p.rows[r.Method+" "+r.Path] = role
 	}
@@ -161,7 +161,7 @@ func TestEveryAddressTakesARole(t *testing.T) {
 				want = "may not"
 			}
 			if got != want {
-				t.Errorf("%s, which takes %s: %s %s, want %s: %d", row, needs, role, got, want, code)
+				t.Errorf("%s, which requires %s: %s %s, want %s: %d", row, needs, role, got, want, code)
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func TestEveryParameterTakesARole(t *testing.T) {
 		pattern := "/api/v1" + echoed(o.Path)
 		needs, ok := e.rows[o.Method+" "+pattern]
 		if !ok {
-			t.Errorf("%s %s is in the document, and nowhere else", o.Method, pattern)
+			t.Errorf("%s %s is in the document, but is not registered", o.Method, pattern)
 		}
 		for _, p := range o.Parameters {
 			if p.In != "query" {
@@ -188,7 +188,7 @@ func TestEveryParameterTakesARole(t *testing.T) {
 			if p.Role != "" {
 				role, err := auth.ParseRole(p.Role)
 				if err != nil || needs.Includes(role) || !strings.HasSuffix(p.Description, "Requires the role "+p.Role+".") {
-					t.Errorf("%s of %s takes %q beside %s: %v, %s", p.Name, o.ID, p.Role, needs, err, p.Description)
+					t.Errorf("%s of %s requires %q beside %s: %v, %s", p.Name, o.ID, p.Role, needs, err, p.Description)
 				}
 				takes, more = role, more+1
 			}
@@ -212,10 +212,10 @@ func TestEveryParameterTakesARole(t *testing.T) {
 		}
 	}
 	if more < 2 {
-		t.Errorf("%d parameters take more than their address", more)
+		t.Errorf("%d parameters require more than their route", more)
 	}
 	if _, all := ask(t, e, http.MethodGet, "/api/v1/entities", auth.Viewer); strings.Count(all, `"path"`) != 1 {
-		t.Errorf("there is more than there was: %s", all)
+		t.Errorf("a refused request created something: %s", all)
 	}
 	webtest.Golden(t, "testdata/parameters.txt", table.String())
 }
@@ -270,7 +270,7 @@ func TestUnknownCallersLearnNothing(t *testing.T) {
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/login?to=%2Fn%2Fdefault%2Fq%2Forders%3Ftab%3Drules" {
-		t.Errorf("a browser is led to %q, %d", to, w.Code)
+		t.Errorf("a browser is redirected to %q, %d", to, w.Code)
 	}
 	for _, at := range []string{"/n/default/q/orders", "/n/default", "/", "/nowhere", "/api/v1/entities/orders", "/api/v1/nothing"} {
 		code, text := ask(t, e, http.MethodGet, at, auth.None)
@@ -298,13 +298,13 @@ func TestUnknownCallersLearnNothing(t *testing.T) {
 		}
 	}
 	if code, text := ask(t, e, http.MethodGet, "/static/app-old.css", auth.Viewer); code != http.StatusNotFound || !strings.Contains(text, "<html") {
-		t.Errorf("somebody is told without a page: %d %s", code, text)
+		t.Errorf("an unknown caller got %d %s", code, text)
 	}
 	if code, _ := ask(t, e, http.MethodPut, "/api/v1/health", auth.Viewer); code != http.StatusMethodNotAllowed {
-		t.Errorf("a method that is not there is answered with %d", code)
+		t.Errorf("an unknown method returned %d", code)
 	}
 	if code, _ := ask(t, e, http.MethodGet, "/api/v1/access-rules?keys=true", auth.Operator); code != http.StatusForbidden {
-		t.Errorf("an operator is shown keys: %d", code)
+		t.Errorf("an operator sees keys: %d", code)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestWithin(t *testing.T) {
 	} {
 		for _, name := range []string{"shop", "till"} {
 			if is := s.belongsTo(name, at); is != (name == of) {
-				t.Errorf("%s is within %s: %t", at, name, is)
+				t.Errorf("%s in %s is %t", at, name, is)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func hear(t *testing.T, b *broker.Broker) (h heard) {
 	got, err := b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 	check(err)
 	if len(got) != 1 {
-		t.Fatalf("there are %d messages", len(got))
+		t.Fatalf("got %d messages", len(got))
 	}
 	body, err := io.ReadAll(got[0].Body)
 	check(err)
@@ -98,7 +98,7 @@ func TestSentOverREST(t *testing.T) {
 	// A message without properties still has an id and an empty data body.
 	s.Want(201, "POST", "/q/messages", "")
 	if got = hear(t, b.Broker); got.MessageID.Kind() != value.String || got.GroupID.IsSet() || got.body.Kind != wire.DataBody || got.body.Size != 0 {
-		t.Errorf("it is %+v", got)
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestSentOverAMQP(t *testing.T) {
 	}
 	for _, says := range []string{`"MessageId":"7"`, `"CorrelationId":"01000000-0000-0000-0000-000000000000"`, `"SessionId":"s"`, `"Label":"l"`, `"TimeToLive":90.5`} {
 		if all := got.Get("BrokerProperties"); !strings.Contains(all, says) {
-			t.Errorf("%s is not in %s", says, all)
+			t.Errorf("%s is missing in %s", says, all)
 		}
 	}
 	for name, want := range map[string]string{"Text": `"t"`, "Int": "-5", "Double": "2.0", "When": `"Sun, 06 Nov 1994 08:49:37 GMT"`, "Id": `"00000000-0000-0000-0000-000000000002"`, "None": "null"} {

@@ -114,12 +114,12 @@ func TestWhichConnectionGoes(t *testing.T) {
 				c := say(t, at, u.says)
 				for range strings.Count(u.says, "/livez HTTP/1.1\r\nHost: localhost\r\n\r\n") + strings.Count(u.says, "/readyz") + strings.Count(u.says, "/health") {
 					if status := c.hears(t); status != http.StatusOK {
-						t.Fatalf("%q hears %d", u.says, status)
+						t.Fatalf("%q got %d", u.says, status)
 					}
 				}
-				for b.Counts().Open[u.until] == before { // the server sees it in its own time
+				for b.Counts().Open[u.until] == before { // until the server has noticed it
 					if t.Context().Err() != nil {
-						t.Fatal("it never came to its stage")
+						t.Fatal("the connection never reached its stage")
 					}
 				}
 				return c
@@ -128,18 +128,18 @@ func TestWhichConnectionGoes(t *testing.T) {
 			goes := begin(tc.goes)
 			third := say(t, dashboard.Addr().String(), "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 			if status := third.hears(t); status != http.StatusOK {
-				t.Fatalf("the new one hears %d", status)
+				t.Fatalf("the new connection got %d", status)
 			}
 			if status := goes.hears(t); status != 0 {
-				t.Errorf("the one that is to go hears %d", status)
+				t.Errorf("the connection to be closed got %d", status)
 			}
 			if closed := b.Counts().Closed; closed[connlimit.OverShare] > 0 || closed[connlimit.Refused] > 0 {
-				t.Errorf("closed were %v", closed)
+				t.Errorf("the closed connections are %v", closed)
 			}
 			if tc.stay.until == connlimit.Unused {
 				stays.say(t, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
 				if status := stays.hears(t); status == 0 {
-					t.Error("the one that is to stay has gone")
+					t.Error("the connection to be kept was closed")
 				}
 			}
 		})
@@ -177,7 +177,7 @@ func TestClientsOfProxies(t *testing.T) {
 			}})
 			w.ask("POST", w.admin, "/reset", "X-Forwarded-For", "198.51.100.1, 203.0.113.1")
 			if actor != tc.want {
-				t.Errorf("it is of %q", actor)
+				t.Errorf("the actor is %q", actor)
 			}
 		})
 	}

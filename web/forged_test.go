@@ -29,7 +29,7 @@ func TestEveryFormIsOurs(t *testing.T) {
 		case method == http.MethodPost:
 			forms = append(forms, pattern)
 		default:
-			t.Errorf("%s can be no form", row)
+			t.Errorf("%s has an unexpected method", row)
 		}
 	}
 	if len(forms) < 180 {
@@ -70,18 +70,18 @@ func TestEveryFormIsOurs(t *testing.T) {
 		}
 	}
 	if now := e.broker.Events().Last(); now != began {
-		t.Errorf("forged forms did something: %d events", now-began)
+		t.Errorf("forged forms had an effect: %d events", now-began)
 	}
 	if is := play.State(); is.Done != 0 || len(e.scenes.List()) != 1 {
-		t.Errorf("forged forms played a scene: %d steps, of %d plays", is.Done, len(e.scenes.List()))
+		t.Errorf("forged forms played a scene: %d steps, of %d playbacks", is.Done, len(e.scenes.List()))
 	}
 	for _, pattern := range forms { // a form with a valid token gets further
 		if w := e.submit(at(pattern), own, token); strings.Contains(w.Body.String(), origin.ErrForm.Error()) {
-			t.Errorf("%s: a form of ours is refused: %d", pattern, w.Code)
+			t.Errorf("%s: a form with a valid token was refused: %d", pattern, w.Code)
 		}
 	}
 	if e.broker.Events().Last() == began {
-		t.Error("nothing is done by forms of ours either")
+		t.Error("forms with a valid token have no effect either")
 	}
 }
 
@@ -95,7 +95,7 @@ func browser(f *origin.Forms) (*http.Cookie, string) {
 // submit sends a form with only its token, as an admin.
 func (p *port) submit(at string, cookie *http.Cookie, token string) *httptest.ResponseRecorder {
 	fields, kind := url.Values{origin.FormField: {token}}.Encode(), "application/x-www-form-urlencoded"
-	if strings.HasSuffix(at, "/import") || at == "/scenes/new" { // these take files
+	if strings.HasSuffix(at, "/import") || at == "/scenes/new" { // these forms have files
 		var b bytes.Buffer
 		m := multipart.NewWriter(&b)
 		if err := errors.Join(m.WriteField(origin.FormField, token), m.Close()); err != nil {

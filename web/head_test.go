@@ -31,6 +31,6 @@ func TestHeadOfTheAPI(t *testing.T) {
 		}
 	}
 	if well < 10 {
-		t.Errorf("only %d were answered well", well)
+		t.Errorf("only %d addresses were answered with success", well)
 	}
 }

@@ -32,19 +32,19 @@ func TestHealthPaths(t *testing.T) {
 		for _, path := range healthPaths {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				if r := httptest.NewRequestWithContext(t.Context(), method, base+path, http.NoBody); !s.isHealthCheck(r) {
-					t.Errorf("%s %s is no check", method, base+path)
+					t.Errorf("%s %s is not a check", method, base+path)
 				}
 			}
 			if r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base+path, http.NoBody); s.isHealthCheck(r) {
 				t.Errorf("POST %s is a check", base+path)
 			}
 			if !answered(base+path) && !answered(path) {
-				t.Errorf("%s is not answered", base+path)
+				t.Errorf("%s got no response", base+path)
 			}
 		}
 		for _, path := range []string{"/livez", "/healthz", "/readyz", "/health"} {
 			if r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody); !s.isHealthCheck(r) {
-				t.Errorf("%s is no check", base+path)
+				t.Errorf("%s is not a check", base+path)
 			}
 		}
 		for _, path := range []string{"/", "/metrics", "/live", "/livez/x", "/q/messages", "/api/v1/health"} {

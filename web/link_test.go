@@ -85,7 +85,7 @@ func TestLinkIsOpened(t *testing.T) {
 	}
 	got, text := get("/n/" + name)
 	if got.StatusCode != 401 || !strings.Contains(text, "This link has ended") || len(got.Cookies()) != 1 || got.Cookies()[0].MaxAge >= 0 {
-		t.Error("after it was revoked:", got.StatusCode, text, got.Cookies())
+		t.Error("after the link was revoked:", got.StatusCode, text, got.Cookies())
 	}
 	for _, dead := range []string{path, token.LinkPath + "mfl_x"} {
 		got, text = get(dead)
@@ -97,10 +97,10 @@ func TestLinkIsOpened(t *testing.T) {
 		}
 	}
 	if secret := path[len(token.LinkPath)+15:]; strings.Contains(log.String(), secret) {
-		t.Error("the log has it")
+		t.Error("the log contains the secret")
 	}
 	if !strings.Contains(log.String(), token.LinkPath) {
-		t.Error("the log has nothing of it")
+		t.Error("the log lacks the request")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestTokenWithin(t *testing.T) {
 		}
 	}
 	if refused < 6 {
-		t.Error("only so many are of all:", refused)
+		t.Error("of the requests for all namespaces, only so many are refused:", refused)
 	}
 }
 

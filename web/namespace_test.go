@@ -90,7 +90,7 @@ func TestNamespaceOfRequest(t *testing.T) {
 			is = shop
 		}
 		if is != tc.want {
-			t.Errorf("%s: it is of %s; want %s: %d %.200s", name, is, tc.want, got.StatusCode, body)
+			t.Errorf("%s: the response is from %s; want %s: %d %.200s", name, is, tc.want, got.StatusCode, body)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestAwaitNamespace(t *testing.T) {
 		var names []string
 		w = serve(t, web.Options{AwaitNamespace: func(ctx context.Context, name string) {
 			if _, ends := ctx.Deadline(); !ends {
-				t.Error("it waits forever")
+				t.Error("the request waits for ever")
 			}
 			names = append(names, name)
 			w.addNamespace("shop")
@@ -146,7 +146,8 @@ func TestAwaitNamespace(t *testing.T) {
 	}
 }
 
-// TestNamespaceStandsByAndIsRemoved: each namespace stands by and is removed on its own.
+// TestNamespaceStandsByAndIsRemoved: each namespace becomes a standby and is removed independently
+// of others.
 func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{}, "shop")
 	shop := w.addNamespace("shop")

@@ -49,7 +49,7 @@ func TestNotReadyWhileReadOnly(t *testing.T) {
 	status("/readyz", 200, "ready\n")
 	store.is.Store(true)
 	if _, err := b.Create(t.Context(), engine.Queue, "orders", engine.Config{}, ""); err == nil {
-		t.Fatal("it was written")
+		t.Fatal("the message was written")
 	}
 	status("/readyz", 503, "read-only: ")
 	status("/readyz", 503, "the disk is full")

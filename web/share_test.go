@@ -77,7 +77,7 @@ func TestPortsShareOneBodyBudget(t *testing.T) {
 					want = http.StatusServiceUnavailable
 				}
 				if got := ask(tc.port, tc.path, tc.kind, tc.body); got != want {
-					t.Errorf("%s: %d, with the room full: %v", name, got, full)
+					t.Errorf("%s: %d, with a full budget: %v", name, got, full)
 				}
 			}
 			if full {
@@ -196,7 +196,7 @@ func TestBodyBudgetIsSharedByAddress(t *testing.T) {
 					}
 					time.Sleep(time.Minute) // longer than any timeout
 					if len(refused) != tc.refused {
-						t.Errorf("%+v: %d are refused", tc, len(refused))
+						t.Errorf("%+v: %d requests are refused", tc, len(refused))
 					}
 				}
 			})

@@ -116,7 +116,7 @@ func TestStalledRequestsEnd(t *testing.T) {
 					select {
 					case <-over:
 					case <-late:
-						t.Fatalf("%d requests are still waited for", left)
+						t.Fatalf("%d requests have not ended", left)
 					}
 				}
 				ctx, cancel := context.WithCancel(t.Context())

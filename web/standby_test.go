@@ -82,16 +82,16 @@ func TestStandbyAnswersEveryAddress(t *testing.T) {
 				t.Errorf("got %d %s %s", got.StatusCode, got.Header.Get("Content-Type"), body)
 			}
 			if tc.status == 503 && tc.form != js && got.Header.Get("Retry-After") == "" {
-				t.Error("nothing is said of when to come again")
+				t.Error("the response lacks Retry-After")
 			}
 			if got.Header.Get("X-Request-Id") == "" || got.Header.Get("Content-Security-Policy") == "" {
 				t.Errorf("headers are missing: %v", got.Header)
 			}
 			if tc.status == 503 && (tc.form == page) != (got.Header.Get(web.StandbyHeader) != "") {
-				t.Errorf("marked %q", got.Header.Get(web.StandbyHeader))
+				t.Errorf("the response is marked %q", got.Header.Get(web.StandbyHeader))
 			}
 			if got, body := w.ask(tc.method, tc.address, tc.path, "Host", "evil.example"); got.StatusCode != 421 || strings.Contains(body, url) {
-				t.Errorf("a foreign host learns %d %s", got.StatusCode, body)
+				t.Errorf("a foreign host got %d %s", got.StatusCode, body)
 			}
 		})
 	}
@@ -104,25 +104,25 @@ func TestStandbyPage(t *testing.T) {
 		`<meta http-equiv="refresh" content="2">`, `<a href="http://till-2.example:8080">`, "till-2&lt;b&gt;", ">7<", "10s", "2m", "MongoDB at db.example", "shop", "Standing by",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q in\n%s", want, text)
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 	if got.Header.Get("Retry-After") != "2" || strings.Contains(text, "data-live") {
 		t.Errorf("Retry-After is %q", got.Header.Get("Retry-After"))
 	}
 	if _, text := w.ask("GET", w.dashboard, "/", "Cookie", "mayfly_theme=dark"); !strings.Contains(text, `data-theme="dark"`) {
-		t.Error("it is in another theme")
+		t.Error("the page has another theme")
 	}
 
 	evil := waiting()
 	evil.Owner.Dashboard = "javascript:alert(1)"
 	w.server.StandBy(evil)
 	if _, text := w.ask("GET", w.dashboard, "/"); strings.Contains(text, "javascript:") {
-		t.Errorf("it links to anything: %s", text)
+		t.Errorf("the page has a link with an unsafe scheme: %s", text)
 	}
 	w.server.StandBy(web.Standby{Namespace: "shop", Cause: "MongoDB at db.example does not answer."})
 	if _, text := w.ask("GET", w.dashboard, "/"); !strings.Contains(text, "does not answer.") || strings.Contains(text, "Standing by</h1>") {
-		t.Errorf("it does not say why: %s", text)
+		t.Errorf("the reason is missing: %s", text)
 	}
 	if _, text := w.ask("GET", w.dashboard, "/readyz"); text != "Standing by: MongoDB at db.example does not answer.\n" {
 		t.Errorf("got %q", text)
@@ -145,7 +145,7 @@ func TestStandbyProblemNamesTheOwner(t *testing.T) {
 	}
 	w.server.StandBy(web.Standby{})
 	if _, text := w.ask("GET", w.dashboard, "/api/v1/entities"); strings.Contains(text, `"owner"`) {
-		t.Errorf("nobody is said to own it: %s", text)
+		t.Errorf("an unknown owner is in the response: %s", text)
 	}
 	if _, text := w.ask("POST", w.admin, "/q/messages"); !strings.Contains(text, "<Code>503</Code>") || !strings.Contains(text, "SubCode=50004") || !strings.Contains(text, "SystemTracker:default") {
 		t.Errorf("got %s", text)
@@ -165,10 +165,10 @@ func TestStandbyRefuses(t *testing.T) {
 	}
 	got, text := w.ask("GET", w.dashboard, "/n/shop", "Cookie", "mayfly_link_"+port+"=aaaaaaaaaa.x")
 	if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || strings.Contains(text, "failed") {
-		t.Errorf("who has opened a link is told %d %s", got.StatusCode, text)
+		t.Errorf("a visitor with a link got %d %s", got.StatusCode, text)
 	}
 	if got, text := w.ask("POST", w.dashboard, "/login"); got.StatusCode != 403 || !strings.Contains(text, "Reload the page") {
-		t.Errorf("a form that is not ours is answered with %d %s", got.StatusCode, text)
+		t.Errorf("a form without a valid token returned %d %s", got.StatusCode, text)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestSwapKeepsConnections(t *testing.T) {
 		w.server.Open(web.Services{Broker: w.broker.Broker})
 	}
 	if dialled != 1 {
-		t.Errorf("it took %d connections", dialled)
+		t.Errorf("the client made %d connections", dialled)
 	}
 }
 

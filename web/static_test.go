@@ -18,10 +18,10 @@ func TestStaticFilesMayBeKept(t *testing.T) {
 		t.Errorf("got %d %v", got.StatusCode, got.Header)
 	}
 	if got, _ := w.ask("GET", w.dashboard, "/static/app-old.css", "Accept-Encoding", "gzip"); got.StatusCode != 404 || got.Header.Get("Content-Encoding") != "" || got.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("an old address is %d %v", got.StatusCode, got.Header)
+		t.Errorf("the response to an old address is %d %v", got.StatusCode, got.Header)
 	}
 	if got, _ := w.ask("GET", w.dashboard, "/healthz"); got.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("what changes may be kept: %v", got.Header)
+		t.Errorf("a page may be cached: %v", got.Header)
 	}
 }
 

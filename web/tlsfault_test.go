@@ -39,7 +39,7 @@ func TestTLSFaultsAreLoggedOnce(t *testing.T) {
 				_ = theirs.Close() // never fails
 			}
 			if got := strings.Count(out.String(), "TLS connection failed"); got != lines {
-				t.Errorf("%s makes %d lines, want %d", from, got, lines)
+				t.Errorf("%s caused %d log lines, want %d", from, got, lines)
 			}
 		}
 		fails("192.0.2.7:1", 1)

@@ -153,10 +153,10 @@ func TestEveryPortIsGuarded(t *testing.T) {
 func TestForeignHostsLearnNothing(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{PageError: func(_ error, c echo.Context) { fmt.Fprint(c.Response().Writer, "a page of the namespace") }})
 	if _, text := w.ask("GET", w.dashboard, "/nowhere"); text != "a page of the namespace" {
-		t.Errorf("we learn %q", text)
+		t.Errorf("this server's own host got %q", text)
 	}
 	if got, text := w.ask("GET", w.dashboard, "/nowhere", "Host", "evil.example"); got.StatusCode != 421 || strings.Contains(text, "namespace") {
-		t.Errorf("they learn %d %q", got.StatusCode, text)
+		t.Errorf("foreign hosts got %d %q", got.StatusCode, text)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestPolicyNamesTheSocket(t *testing.T) {
 	}
 	got, _ = w.ask("GET", w.dashboard, "/", "Host", "x; script-src *")
 	if csp := got.Header.Get("Content-Security-Policy"); strings.Contains(csp, "script-src *") {
-		t.Errorf("a host may write the policy: %s", csp)
+		t.Errorf("a host name can change the policy: %s", csp)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestPanicIsOneRequestsError(t *testing.T) {
 		t.Errorf("got %d %s", got.StatusCode, text)
 	}
 	if !strings.Contains(log.String(), "secret") || !strings.Contains(log.String(), got.Header.Get("X-Request-Id")) {
-		t.Errorf("the log says %s", log.String())
+		t.Errorf("the log has %s", log.String())
 	}
 }
 
@@ -237,7 +237,7 @@ func TestBrokenAnswerDoesNotLookWhole(t *testing.T) {
 			got.Body.Close()
 		}
 		if err == nil {
-			t.Errorf("%s: an answer that broke off was whole", at)
+			t.Errorf("%s: an interrupted response was complete", at)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestShutdownEndsWaitingRequests(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := net.Dial("tcp", w.admin); err == nil {
-		t.Error("it still accepts")
+		t.Error("the server still accepts requests")
 	}
 }
 
@@ -296,7 +296,7 @@ func TestShutdownCutsRequestsThatDoNotEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if err := w.server.Shutdown(ctx); err == nil {
-		t.Error("nothing is said of a request that was cut off")
+		t.Error("Shutdown returned no error though it cut off a request")
 	}
 	if err := <-w.served; err != nil {
 		t.Error(err)
@@ -316,6 +316,6 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("got %d %s", got.StatusCode, text)
 	}
 	if got, _ := w.ask("GET", w.dashboard, "/healthz"); got.StatusCode != 200 {
-		t.Errorf("it is not alive: %d", got.StatusCode)
+		t.Errorf("the server is not alive: %d", got.StatusCode)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// mayfly builds the measured program once, and only for a test that measures: while the Go tool
-// builds the tests of other packages, the same packages would be compiled twice.
+// mayfly builds the measured program once, for the first test that measures. Building it at the
+// start would compile the same packages twice while the Go tool builds the tests of other packages.
 var mayfly = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "livebench-test")
 	if err != nil {
@@ -29,11 +29,11 @@ var mayfly = sync.OnceValues(func() (string, error) {
 	return build(context.Background(), dir)
 })
 
-// builtIn is the folder of that program; empty before it is built.
+// builtIn is the folder of the program that mayfly built, or empty before that.
 var builtIn string
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == remoteTabsArg { // the tabs of a test
+	if len(os.Args) == 2 && os.Args[1] == remoteTabsArg { // this process has to open the tabs of a test
 		if err := serveTabs(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -58,8 +58,8 @@ func program(t *testing.T) string {
 	return at
 }
 
-// measured runs a command and returns its report; whether figures exceed their limits depends on
-// the machine.
+// measured runs a command and returns its report. Figures may exceed their limits, because that
+// depends on the machine.
 func measured(t *testing.T, args ...string) *report {
 	t.Helper()
 	at := program(t)
@@ -73,7 +73,7 @@ func measured(t *testing.T, args ...string) *report {
 		t.Fatalf("%v: %v\n%s", args, err, out.Bytes())
 	}
 	if r.passed() != (err == nil) {
-		t.Errorf("the figures are fine: %v, but the error is %v", r.passed(), err)
+		t.Errorf("the report passed is %v, but the error is %v", r.passed(), err)
 	}
 	for _, f := range r.Figures {
 		if f.Value < 0 && !strings.Contains(f.Name, "growth") && !strings.Contains(f.Name, "more than") {
@@ -83,7 +83,7 @@ func measured(t *testing.T, args ...string) *report {
 	return r
 }
 
-// got returns a figure by its description.
+// got returns the value of a figure by its description.
 func (r *report) got(t *testing.T, what string) float64 {
 	t.Helper()
 	i := slices.IndexFunc(r.Figures, func(f figure) bool { return f.Name == what })
@@ -120,7 +120,7 @@ func TestTabs(t *testing.T) {
 	}
 }
 
-// A Chromium that does not start the second time is an error like any other.
+// If Chromium does not start the second time, the command returns an error.
 func TestChromiumStartsOnce(t *testing.T) {
 	needsChromium(t)
 	at := program(t)
@@ -132,7 +132,7 @@ func TestChromiumStartsOnce(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	args := []string{"tabs", "-mayfly", at, "-dir", t.TempDir(), "-tabs", "1", "-rate", "100", "-expiries", "20", "-backlog", "20", "-pairs", "1", "-warm", "100ms", "-settle", "100ms", "-each", "200ms"}
 	if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "start "+filepath.Join(dir, "chromium")) {
-		t.Errorf("it is told as %v", err)
+		t.Errorf("got error %v, want that Chromium did not start", err)
 	}
 }
 
@@ -143,19 +143,19 @@ func TestLarge(t *testing.T) {
 	for _, p := range r.Pages {
 		paths[p.Path] = true
 	}
-	// Pages that only lists and menus link to: the crawl finds them too.
+	// The crawl also finds pages that only lists and menus link to.
 	for _, want := range []string{home + "/expirations", home + "/q/queue-00000/purge", home + "/metrics", "/scenes", home + "/queues/new"} {
 		if !paths[want] {
-			t.Errorf("%s was not asked for; %d pages were", want, len(paths))
+			t.Errorf("%s was not requested; %d pages were", want, len(paths))
 		}
 	}
 	for _, below := range []string{"/m/", "/s/team-"} {
 		if !slices.ContainsFunc(r.Pages, func(p pageTime) bool { return strings.Contains(p.Path, below) }) {
-			t.Errorf("no page with %s was asked for", below)
+			t.Errorf("no page with %s was requested", below)
 		}
 	}
 	if n := r.got(t, "pages looked at where the palette came"); n != 2 {
-		t.Errorf("the palette came on %v pages, want 2", n)
+		t.Errorf("the palette was opened on %v pages, want 2", n)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestLarge(t *testing.T) {
 func TestClients(t *testing.T) {
 	r := measured(t, "clients", "-tabs", "4", "-slow", "1", "-frozen", "1", "-rate", "100", "-expiries", "20", "-each", "2s", "-patience", "1s")
 	if r.passed() {
-		t.Errorf("nobody is cut off within a second, yet all is fine: %+v", r.Figures)
+		t.Errorf("no browser is disconnected within a second, but the report passed: %+v", r.Figures)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestCommandLine(t *testing.T) {
 	for _, args := range [][]string{{}, {"dance"}, {"tabs", "-dance"}, {"tabs", "-mayfly", "/nowhere/mayfly"}} {
 		var out, log bytes.Buffer
 		if err := run(t.Context(), args, &out, &log); err == nil || out.Len() > 0 {
-			t.Errorf("%q: %v, and it says %q", args, err, out.String())
+			t.Errorf("%q: got error %v, and output %q", args, err, out.String())
 		}
 	}
 	var out, log bytes.Buffer
@@ -195,7 +195,7 @@ func TestInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	err := run(ctx, []string{"soak", "-mayfly", at, "-dir", t.TempDir(), "-for", "1h", "-tabs", "1", "-rate", "10", "-expiries", "2"}, &out, io.Discard)
 	if err == nil || errors.Is(err, errMissed) || out.Len() > 0 {
-		t.Errorf("interrupted, it ends with %v and says %q", err, out.String())
+		t.Errorf("an interrupted run ended with %v and printed %q", err, out.String())
 	}
 }
 
@@ -218,6 +218,6 @@ func TestTheServerEnds(t *testing.T) {
 		return nil
 	})
 	if err == nil || ctx.Err() != nil {
-		t.Errorf("the load ended with %v, %v; want that the server is gone", err, ctx.Err())
+		t.Errorf("the load ended with %v, %v; want an error that the server has ended", err, ctx.Err())
 	}
 }

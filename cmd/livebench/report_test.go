@@ -31,7 +31,7 @@ func TestBars(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.passed() != want || strings.Contains(b.String(), "MISSED") == want {
-			t.Errorf("%v at most 1: fine %v, printed %s", got, r.passed(), b.String())
+			t.Errorf("%v with the limit 1: passed %v, printed %s", got, r.passed(), b.String())
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestLoaded(t *testing.T) {
 		t.Errorf("%q %d %v", topic, n, err)
 	}
 	if _, _, err := parsePage([]byte(`<body class="x"><p data-live="/n/default" data-n="12">`)); err == nil {
-		t.Error("a page that is not live passes for one")
+		t.Error("a page that is not live was accepted")
 	}
 }
 
@@ -80,12 +80,12 @@ func TestShapes(t *testing.T) {
 		"/n/default/q/orders/purge?tab=dead-letter&from=1":  false,
 	} {
 		if path, got := pageOfLink(href); (got == want) != same || path == "" {
-			t.Errorf("%s has the shape %s", href, got)
+			t.Errorf("the shape of %s is %s", href, got)
 		}
 	}
 	for _, href := range []string{"/n/default/queues?sort=idle&dir=desc", "https://example.com/", "mailto:nobody", "#part", "//example.com/x"} {
 		if path, _ := pageOfLink(href); path != "" {
-			t.Errorf("%s leads to %s, which is not ours", href, path)
+			t.Errorf("%s leads to %s, which is not an address of the server", href, path)
 		}
 	}
 }
@@ -102,11 +102,11 @@ func TestJudge(t *testing.T) {
 		return r
 	}
 	steady := func(at time.Duration) size {
-		wave := float64(at/time.Second%60) / 2 // of a heap between collections
+		wave := float64(at/time.Second%60) / 2 // like a heap between collections
 		return size{Heap: 40 + wave, Resident: 100, Goroutines: 80 + float64(at/time.Second%7), Files: 60}
 	}
 	if r := hour(steady); !r.passed() {
-		t.Errorf("what goes up and down grows: %+v", r.Figures)
+		t.Errorf("fluctuation is reported as growth: %+v", r.Figures)
 	}
 	for name, leak := range map[string]func(*size, float64){
 		"heap, growth until the end":            func(z *size, h float64) { z.Heap += 15 * h },
@@ -117,17 +117,17 @@ func TestJudge(t *testing.T) {
 		r := hour(func(at time.Duration) size { z := steady(at); leak(&z, at.Hours()); return z })
 		for _, f := range r.Figures {
 			if f.Passed == (f.Name == name) {
-				t.Errorf("%s leaks, and of %s is said fine: %v (%v)", name, f.Name, f.Passed, f.Value)
+				t.Errorf("%s leaks, but figure %s passed is %v (value %v)", name, f.Name, f.Passed, f.Value)
 			}
 		}
 	}
-	// A heap that is collected less and less often does not keep more.
+	// A heap that is collected less and less often is not a leak.
 	if r := hour(func(at time.Duration) size {
 		z := steady(at)
 		z.Heap = 40 + (z.Heap-40)*(1+4*at.Hours())
 		return z
 	}); !r.passed() {
-		t.Errorf("what is collected grows: %+v", r.Figures)
+		t.Errorf("a heap that is collected less often is reported as growing: %+v", r.Figures)
 	}
 	// Growth in the first quarter does not count.
 	if r := hour(func(at time.Duration) size {
@@ -135,13 +135,13 @@ func TestJudge(t *testing.T) {
 		z.Resident += 200 * min(1, at.Hours()*4)
 		return z
 	}); !r.passed() {
-		t.Errorf("what filled up at the beginning grows: %+v", r.Figures)
+		t.Errorf("growth in the first quarter is reported: %+v", r.Figures)
 	}
 	if r := hour(steady); len(r.Figures) != 8 {
 		t.Errorf("%d figures", len(r.Figures))
 	}
 	r := &report{}
 	if checkGrowth(r, nil, time.Hour); r.passed() {
-		t.Error("a soak without a look at the server is fine")
+		t.Error("a soak without measurements passed")
 	}
 }

@@ -30,10 +30,10 @@ type commentedFile struct {
 type declaration struct {
 	members map[string]bool
 	isType  bool
-	open    bool // it may have other members, of an embedded type for instance
+	open    bool // it may have other members, for instance those of an embedded type
 }
 
-// A declaredNames has the package-level names of a package and its tests.
+// A declaredNames maps the package-level names of a package and its tests to their declarations.
 type declaredNames map[string]*declaration
 
 // commentViolations returns a line for each comment that refers to a name that does not exist,
@@ -145,13 +145,13 @@ func (n declaredNames) addSpec(s ast.Spec) {
 		case *ast.InterfaceType:
 			fields = t.Methods
 		case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr:
-			d.open = true // of the same members as another type
+			d.open = true // it has the members of another type
 		}
 		if fields == nil {
 			return
 		}
 		for _, f := range fields.List {
-			d.open = d.open || len(f.Names) == 0 // embedded
+			d.open = d.open || len(f.Names) == 0 // an embedded field has no names
 			for _, name := range f.Names {
 				d.members[name.Name] = true
 			}
@@ -261,7 +261,7 @@ func wrongDocs(f *ast.File, test bool, declared declaredNames) (found []commentV
 					if len(s.Names) > 1 {
 						continue
 					}
-					check(s.Doc, s.Names[0].Name, false) // it may be about the names below, too
+					check(s.Doc, s.Names[0].Name, false) // the comment may be about the following names, too
 					if !group {
 						check(d.Doc, s.Names[0].Name, !test)
 					}
@@ -349,9 +349,9 @@ func TestCommentCheckerFindsWhatIsWrong(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			case tc.want == "" && len(found) > 0:
-				t.Errorf("complained about what is right: %q", found)
+				t.Errorf("reported a violation in correct code: %q", found)
 			case tc.want != "" && (len(found) != 1 || !strings.Contains(found[0], tc.want)):
-				t.Errorf("found %q, want one complaint with %q", found, tc.want)
+				t.Errorf("found %q, want one violation with %q", found, tc.want)
 			}
 		})
 	}

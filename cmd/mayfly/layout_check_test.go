@@ -86,8 +86,8 @@ func unusedPermissions(tree fs.FS) (found []string, err error) {
 	return found, err
 }
 
-// crowded returns a line for each folder with more Go and templ files than a reader can take
-// in: tests and generated files aside.
+// crowded returns a line for each folder with more Go and templ files, without tests and generated
+// files, than filesInFolder and roomFor allow.
 func crowded(tree fs.FS) (found []string, err error) {
 	files := map[string]int{}
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
@@ -269,7 +269,7 @@ func places(folders []string, tests bool) string {
 
 // TestLayoutCheckerFindsWhatIsWrong tests the checker: a rule that cannot fail is useless.
 func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
-	const skeleton = "static/ok.go" // keeps a tree whose point is another file from being empty
+	const skeleton = "static/ok.go" // keeps trees that test another file from being empty
 	for name, tc := range map[string]struct {
 		file, text string
 		want       string // part of the only complaint; "" for none
@@ -334,9 +334,9 @@ func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
 			}
 			switch {
 			case tc.want == "" && len(found) > 0:
-				t.Errorf("complained about what is right: %q", found)
+				t.Errorf("reported a violation in correct code: %q", found)
 			case tc.want != "" && (len(found) != 1 || !strings.Contains(found[0], tc.want)):
-				t.Errorf("found %q, want one complaint with %q", found, tc.want)
+				t.Errorf("found %q, want one violation with %q", found, tc.want)
 			}
 		})
 	}

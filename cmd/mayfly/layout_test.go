@@ -96,15 +96,15 @@ const doorWhy = "a door parses, submits and presents: two doors share only what 
 
 // testsMay lists what *_test.go files may import in addition to their folder's rule.
 var testsMay = []string{
-	"storage/memory/...",          // APIs and broker are tested with a real store, the one without a disk
+	"storage/memory/...",          // a store without a disk, for tests of APIs and of the broker
 	"storage/storetest/...",       // drivers run the suite; others use its faulty and slow stores
 	"web/auth/oidc/oidctest",      // a provider for sign-in tests
 	"storage/mongo/mongotest/...", // a server for tests that open a store on one
-	"storage/inspect/...",         // whether a test's store is sound
+	"storage/inspect/...",         // checks whether a test's store is sound
 	"engine/brokertest",           // a broker that fails the test instead of returning errors
-	"web/webtest",                 // a client of any door
+	"web/webtest",                 // an HTTP client for tests
 	"engine/enginetest/...",       // scenarios and generators
-	"engine/longtest",             // whether the long suites run
+	"engine/longtest",             // tells whether long suites run
 }
 
 // confined lists where a third-party module, or a package of the standard library, may be
@@ -165,7 +165,7 @@ var clocks = []struct {
 	},
 	{
 		in:     []string{"storage/..."},
-		except: []string{"storage/mongo"}, // a lease is time; two files have the clocks
+		except: []string{"storage/mongo"}, // leases need the time; two files have the clocks
 		funcs:  []string{"Now", "Since", "Until"},
 		why:    "a store that reads a clock is about to decide something",
 	},
@@ -176,14 +176,14 @@ var clocks = []struct {
 	},
 }
 
-// drawers are names that describe a kind of thing and not what the package does; anything would
-// fit in such a package, and soon does.
+// drawers are names that describe a kind of thing and not what the package does. Anything would fit
+// into such a package.
 var drawers = []string{
 	"util", "utils", "common", "helper", "helpers", "misc", "shared",
 	"type", "types", "model", "models", "internal", "pkg", "lib",
 }
 
-// top lists what may be at the top of the tree. The last line is what tools leave there and git
+// top lists what may be at the top of the tree. The last line lists what tools create there and git
 // ignores.
 var top = []string{
 	"cmd", "web", "views", "engine", "storage", "static",
@@ -191,11 +191,11 @@ var top = []string{
 	"mayfly", "*.test", "*.out",
 }
 
-// filesInFolder is how many files one can take in at a glance: hand-written Go and templ files
-// without tests.
+// filesInFolder is the limit of hand-written Go and templ files in a folder, without tests: as many
+// as a reader can take in at a glance.
 const filesInFolder = 40
 
-// roomFor lists the folders that may have more, and how many.
+// roomFor has the limits of folders that may have more files than filesInFolder.
 var roomFor = map[string]int{
 	"engine": 55, // the state machine is one package, because its steps share the state
 }

@@ -38,7 +38,7 @@ func TestSuppressions(t *testing.T) {
 		}
 		for _, name := range suppressions(string(b)) {
 			if !runs(name) && name != "nolintlint" {
-				t.Errorf("%s silences %s, which does not run", path, name)
+				t.Errorf("%s has a directive for %s, which is not enabled", path, name)
 			}
 		}
 		return nil

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// TestWhereThingsAre reads the package comment of engine/doc.go. The glossary is in
-// alphabetical order, and the table says of each thing once where it is, in files and folders
-// that exist.
+// TestWhereThingsAre reads the package comment of engine/doc.go. The glossary is in alphabetical
+// order. The table lists each thing once, with files and folders that exist.
 func TestWhereThingsAre(t *testing.T) {
 	terms := docTable(t, "Glossary")
 	for i, row := range terms[1:] {
@@ -61,7 +60,7 @@ func docTable(t *testing.T, heading string) (rows [][2]string) {
 		for line := range strings.Lines(code.Text) {
 			row := twoColumns.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 			if row == nil {
-				t.Fatalf("engine/doc.go: %q is no row of two columns", line)
+				t.Fatalf("engine/doc.go: %q is not a row of two columns", line)
 			}
 			rows = append(rows, [2]string{row[1], row[2]})
 		}

@@ -65,7 +65,7 @@ func TestToneIsTheSameEverywhere(t *testing.T) {
 		} {
 			got := html(t.Context(), t, piece)
 			if !strings.Contains(got, want) || !strings.Contains(got, `data-crit="300"`) || !strings.Contains(got, `data-low="1440"`) {
-				t.Errorf("%s left in a %s: no %s, or other limits, in %s", left, name, want, got)
+				t.Errorf("%s left in a %s: %s is missing, or the limits differ, in %s", left, name, want, got)
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func TestStandingStillOnlyTheStateShows(t *testing.T) {
 	later := pieces(noon.Add(65 * time.Second))
 	for name, c := range pieces(noon) {
 		if a, b := html(still, t, c), html(still, t, later[name]); a != b {
-			t.Errorf("%s changes by the passing of time:\n%s\n%s", name, a, b)
+			t.Errorf("%s changes as time passes:\n%s\n%s", name, a, b)
 		}
 		if a, b := html(t.Context(), t, c), html(t.Context(), t, later[name]); a == b {
 			t.Errorf("%s does not show the time: %s", name, a)
@@ -117,6 +117,6 @@ func TestStandingStillOnlyTheStateShows(t *testing.T) {
 func TestNeverIsNotAnInstant(t *testing.T) {
 	got := html(t.Context(), t, TTL(Clock{Now: noon}, LockInfo{}))
 	if !strings.Contains(got, "never") || strings.Contains(got, "<time") {
-		t.Errorf("no end is shown as %s", got)
+		t.Errorf("without an end, the page shows %s", got)
 	}
 }

@@ -42,10 +42,10 @@ func TestEveryTruthHasItsShape(t *testing.T) {
 	shapes, words := map[string]Truth{}, map[string]Truth{}
 	for _, is := range []Truth{True, False, Unknown, Failed} {
 		if other, ok := shapes[is.icon()]; ok {
-			t.Errorf("%s looks like %s", is, other)
+			t.Errorf("%s looks the same as %s", is, other)
 		}
 		if other, ok := words[is.word()]; ok {
-			t.Errorf("%s is called like %s", is, other)
+			t.Errorf("%s has the same name as %s", is, other)
 		}
 		shapes[is.icon()], words[is.word()] = is, is
 	}
@@ -77,7 +77,7 @@ func TestFaultIsCutOut(t *testing.T) {
 				got += part.S
 			}
 			if got != tc.says {
-				t.Errorf("says %q, want %q", got, tc.says)
+				t.Errorf("got %q, want %q", got, tc.says)
 			}
 		})
 	}

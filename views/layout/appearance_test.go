@@ -12,22 +12,22 @@ func TestAppearanceIsKeptInCookies(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		for _, c := range want.Cookies("/base") {
 			if c.Path != "/base" {
-				t.Errorf("%s is kept below %s", c.Name, c.Path)
+				t.Errorf("the cookie %s has the path %s", c.Name, c.Path)
 			}
 			if c.MaxAge > 0 {
 				r.AddCookie(c)
 			}
 		}
 		if got := AppearanceOf(r); got != want || !got.Valid() {
-			t.Errorf("%+v comes back as %+v", want, got)
+			t.Errorf("%+v was read back as %+v", want, got)
 		}
 	}
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("Cookie", `mayfly_theme=dark" onload="x; mayfly_contrast=less; mayfly_density=`)
 	if got := AppearanceOf(r); got != (Appearance{}) {
-		t.Errorf("what is no look came back as %+v", got)
+		t.Errorf("invalid values became %+v", got)
 	}
 	if (Appearance{Theme: "sepia"}).Valid() {
-		t.Error("sepia is known")
+		t.Error("the unknown theme sepia was accepted")
 	}
 }

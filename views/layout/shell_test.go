@@ -36,7 +36,7 @@ func TestAssetsOpenUnderAnyBase(t *testing.T) {
 				t.Errorf("%s is not below %q", m[1], base)
 			}
 			if _, _, ok := static.Open(name); !ok {
-				t.Errorf("%s does not open", m[1])
+				t.Errorf("%s cannot be opened", m[1])
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func TestOnlyLivePagesSayTheyAre(t *testing.T) {
 	still := render(t, "", Shell{})
 	for _, not := range []string{"data-live", "data-pill", "http-equiv"} {
 		if strings.Contains(still, not) {
-			t.Errorf("a page that stands still has %s", not)
+			t.Errorf("a page that is not live has %s", not)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	got := render(t, "", Shell{Namespace: `<b>"`, Title: "<i>", CSRF: `">`, Home: "javascript:alert(1)", Back: `"><script>`})
 	for _, not := range []string{"<b>\"", "<i>", `value="">`, "javascript:", `"><script>`} {
 		if strings.Contains(got, not) {
-			t.Errorf("%s got through", not)
+			t.Errorf("%s was not escaped", not)
 		}
 	}
 }

@@ -58,20 +58,20 @@ func TestCatalogueIsSound(t *testing.T) {
 		slices.Sort(ids)
 		for i := range ids[1:] {
 			if ids[i] == ids[i+1] {
-				t.Errorf("%s is there twice", ids[i])
+				t.Errorf("%s occurs twice", ids[i])
 			}
 		}
 	}
 	for id, f := range forms {
 		if _, one := f["one"]; len(f) > 1 && !one || f["other"] == "" {
-			t.Errorf("%s has the forms %v; English needs other, and one if it counts", id, slices.Sorted(maps.Keys(f)))
+			t.Errorf("%s has the forms %v; English needs other, and one if it is a count", id, slices.Sorted(maps.Keys(f)))
 		}
 		for _, text := range f {
 			if _, err := template.New(id).Parse(text); err != nil {
 				t.Errorf("%s: %v", id, err)
 			}
 			if strings.Contains(text, "9999") {
-				t.Errorf("%s speaks of the year 9999", id)
+				t.Errorf("%s mentions the year 9999", id)
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func TestEveryIDAskedForIsThere(t *testing.T) {
 			switch {
 			case m == nil, !families[m[1]], slices.Contains(notIDs, l[1]), m[2] == "js", m[2] == "css", m[2] == "mod":
 			case m[2] == "":
-				t.Errorf("%s puts ids of %q together", name, l[1])
+				t.Errorf("%s concatenates ids with %q", name, l[1])
 			case forms[l[1]] == nil:
 				t.Errorf("%s has %q, which looks like an id, and en.json lacks it", name, l[1])
 			}
@@ -140,10 +140,10 @@ func TestEveryIDAskedForIsThere(t *testing.T) {
 		for _, m := range asked.FindAllStringSubmatch(text, -1) {
 			f, ok := forms[m[2]]
 			if !ok {
-				t.Errorf("%s asks for %q, which en.json lacks", name, m[2])
+				t.Errorf("%s uses %q, which en.json lacks", name, m[2])
 			}
 			if _, one := f["one"]; ok && one != (m[1] == "N") {
-				t.Errorf("%s asks for %q with %s, but it has the forms %v", name, m[2], m[1], slices.Sorted(maps.Keys(f)))
+				t.Errorf("%s uses %q with %s, but it has the forms %v", name, m[2], m[1], slices.Sorted(maps.Keys(f)))
 			}
 		}
 	})
@@ -159,7 +159,7 @@ func TestEveryIDIsAskedFor(t *testing.T) {
 	})
 	for _, id := range ids {
 		if !used[id] {
-			t.Errorf("nothing asks for %q", id)
+			t.Errorf("no code uses %q", id)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestDescribedButtonsAreCalledWhatTheyShow(t *testing.T) {
 		}
 	}
 	if len(pairs) < 20 {
-		t.Fatalf("only %d buttons are described", len(pairs))
+		t.Fatalf("only %d buttons have descriptions", len(pairs))
 	}
 	plain := func(s string) string { return strings.ToLower(strings.TrimRight(s, "…")) }
 	for _, l := range Languages() {
@@ -193,7 +193,7 @@ func TestDescribedButtonsAreCalledWhatTheyShow(t *testing.T) {
 		for label, name := range pairs {
 			for form, says := range forms[name] {
 				if word := plain(forms[label]["other"]); !strings.Contains(plain(says), word) {
-					t.Errorf("%s: %s is shown as %q and called %q (%s)", l.Tag, label, word, says, form)
+					t.Errorf("%s: %s has the label %q and the name %q (%s)", l.Tag, label, word, says, form)
 				}
 			}
 		}

@@ -25,7 +25,7 @@ func cldr() map[string][]string {
 
 var placeholder = regexp.MustCompile(`\{\{\.\w+\}\}|\{n\}`)
 
-// placeholders returns those of texts.
+// placeholders returns the placeholders in texts, sorted and each once.
 func placeholders(texts ...string) []string {
 	seen := map[string]bool{}
 	for _, text := range texts {
@@ -39,10 +39,10 @@ func placeholders(texts ...string) []string {
 func TestEveryLanguageHasItsPluralForms(t *testing.T) {
 	for _, l := range Languages() {
 		if _, ok := cldr()[l.Tag]; !ok {
-			t.Errorf("which plural forms has %s?", l.Name)
+			t.Errorf("the test lacks the plural forms of %s", l.Name)
 		}
 		if got := Lang(With(t.Context(), l.Tag)); got != l.Tag {
-			t.Errorf("%s is answered in %s", l.Tag, got)
+			t.Errorf("%s became %s", l.Tag, got)
 		}
 	}
 }
@@ -60,11 +60,11 @@ func TestEveryLanguageIsComplete(t *testing.T) {
 				}
 				for _, id := range theirs {
 					if english[id] == nil {
-						t.Errorf("%s has %q, which en.json has not", l.Tag, id)
+						t.Errorf("%s has %q, which en.json lacks", l.Tag, id)
 					}
 				}
 				if !t.Failed() {
-					t.Error("its ids are not in the order of en.json")
+					t.Error("the ids are not in the order of en.json")
 				}
 				return
 			}
@@ -96,7 +96,7 @@ func sound(t *testing.T, tag, id string, english, f map[string]string) {
 		}
 		for _, p := range placeholders(text) {
 			if !slices.Contains(placeholders(all...), p) {
-				t.Errorf("%s (%s): nobody fills in %s", id, form, p)
+				t.Errorf("%s (%s): no code fills in %s", id, form, p)
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func sound(t *testing.T, tag, id string, english, f map[string]string) {
 	// form for one may also use the number itself.
 	for _, p := range placeholders(english["other"]) {
 		if !slices.Contains(placeholders(f["other"]), p) {
-			t.Errorf("%s does not fill in %s", id, p)
+			t.Errorf("%s lacks the placeholder %s", id, p)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestOneTermForOneConcept(t *testing.T) {
 		check := func(id, text string) {
 			for _, name := range named.FindAllString(text, -1) {
 				if !strings.HasSuffix(name, "(DLQ)") {
-					t.Errorf("%s: %s says %q", tag, id, name)
+					t.Errorf("%s: %s has %q", tag, id, name)
 				}
 			}
 		}
@@ -146,7 +146,7 @@ func TestOneTermForOneConcept(t *testing.T) {
 			}
 			_, body, found := strings.Cut(string(text), "\n  "+tag+":\n")
 			if !found {
-				t.Fatalf("%s is not told in %s", name, tag)
+				t.Fatalf("%s is not translated into %s", name, tag)
 			}
 			if next := regexp.MustCompile(`(?m)^  [a-z]{2}(?:-[A-Z]{2})?:$`).FindStringIndex(body); next != nil {
 				body = body[:next[0]]

@@ -175,7 +175,7 @@ func TestConditionsOfferOneEmptyRow(t *testing.T) {
 				t.Error(d)
 			}
 			if n := attr(doc.Find(`[name="`+lab.RuleConditionRows+`"]`), "value"); n != strconv.Itoa(len(tc.want)) {
-				t.Errorf("the form says that it has %s", n)
+				t.Errorf("the form has %s rows", n)
 			}
 		})
 	}
@@ -193,7 +193,7 @@ func TestAnyTextCanBeASession(t *testing.T) {
 		t.Helper()
 		programs := read(t, m.Full()).Find(".sample [data-text]")
 		if programs.Length() < 2 {
-			t.Errorf("%d programs", programs.Length())
+			t.Errorf("the page has %d programs", programs.Length())
 		}
 		for _, p := range programs.EachIter() {
 			code := attr(p, "data-text")
@@ -225,7 +225,7 @@ func TestNothingIsOfferedThatCannotBeDone(t *testing.T) {
 				offered := strings.Contains(b.String(), fmt.Sprintf("%q", address)) || strings.Contains(b.String(), address+"?")
 				here := (address == with.StatusTo) == (tab == page.TabSettings)
 				if offered != (here && i == 1) {
-					t.Errorf("%s: %s is offered: %v", tab, address, offered)
+					t.Errorf("%s: %s has a button: %v", tab, address, offered)
 				}
 			}
 		}

@@ -38,7 +38,7 @@ func TestProgramsHideNothing(t *testing.T) {
 	}
 	code := sample.SendPrograms(task, m)[0].Code
 	if _, err := parser.ParseFile(token.NewFileSet(), "", code, 0); err != nil || strings.Count(code, `\u202e`) < 10 {
-		t.Errorf("the Go is none: %v\n%s", err, code)
+		t.Errorf("the Go program is invalid: %v\n%s", err, code)
 	}
 }
 

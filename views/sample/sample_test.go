@@ -56,10 +56,10 @@ func TestProgramsNameTheirTask(t *testing.T) {
 	for name, task := range tasks() {
 		for _, s := range sample.Programs(task) {
 			if strings.Contains(s.Code, "SERVICEBUS") != (task.Connection == "") {
-				t.Errorf("%s in %s: where is the connection string in\n%s", name, s.Language, s.Code)
+				t.Errorf("%s in %s: the connection string is missing in\n%s", name, s.Language, s.Code)
 			}
 			if name != "another odd connection" && task.Connection != "" && !strings.Contains(s.Code, `"`+task.Connection+`"`) {
-				t.Errorf("%s in %s: where is the connection string in\n%s", name, s.Language, s.Code)
+				t.Errorf("%s in %s: the connection string is missing in\n%s", name, s.Language, s.Code)
 			}
 			both := 0
 			for _, does := range []bool{task.Sends, task.Receives} {
@@ -78,16 +78,16 @@ func TestProgramsNameTheirTask(t *testing.T) {
 				t.Errorf("%s in %s: the subscription %d times in\n%s", name, s.Language, n, s.Code)
 			}
 			if strings.Contains(s.Code, "hello from "+s.Language) != task.Sends {
-				t.Errorf("%s in %s: sends?\n%s", name, s.Language, s.Code)
+				t.Errorf("%s in %s: sends, or does not send:\n%s", name, s.Language, s.Code)
 			}
 			if strings.Contains(strings.ToLower(s.Code), "complete") != task.Receives {
-				t.Errorf("%s in %s: receives?\n%s", name, s.Language, s.Code)
+				t.Errorf("%s in %s: receives, or does not receive:\n%s", name, s.Language, s.Code)
 			}
 			if strings.Contains(strings.ToLower(s.Code), "session") != task.InSession {
-				t.Errorf("%s in %s: sessions?\n%s", name, s.Language, s.Code)
+				t.Errorf("%s in %s: uses sessions, or does not:\n%s", name, s.Language, s.Code)
 			}
 			if strings.Contains(s.Code, "\n\n\n") || strings.Contains(s.Code, " \n") || strings.Contains(s.Code, "<no value>") {
-				t.Errorf("%s in %s: not neat:\n%s", name, s.Language, s.Code)
+				t.Errorf("%s in %s: not formatted:\n%s", name, s.Language, s.Code)
 			}
 		}
 	}

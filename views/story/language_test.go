@@ -38,7 +38,7 @@ func TestStoriesSpeakEveryLanguage(t *testing.T) {
 				}
 			}
 			if said := nobody.FindAllString(html, -1); !slices.Equal(said, english[s.Name]) {
-				t.Errorf("%s in %s: %q is left in it", s.Name, l.Tag, said)
+				t.Errorf("%s in %s: %q was not filled in", s.Name, l.Tag, said)
 			}
 		}
 	}
@@ -72,12 +72,12 @@ func TestStatesOfManyAreCalledSo(t *testing.T) {
 			}
 			for _, word := range words(".choice:has([name=state]) span b") {
 				if purges++; !strings.Contains(want, word) {
-					t.Errorf("%s in %s: what a purge takes is called %q", s.Name, tag, word)
+					t.Errorf("%s in %s: the messages that a purge removes are called %q", s.Name, tag, word)
 				}
 			}
 		}
 		if purges < 4 && (tag == "en" || longtest.Enabled(t)) {
-			t.Errorf("%s: only %d states were seen that a purge takes", tag, purges)
+			t.Errorf("%s: only %d states of purges were seen", tag, purges)
 		}
 	}
 }
@@ -95,12 +95,12 @@ func TestStoriesMarkEnglish(t *testing.T) {
 			said := wrong.Find("[lang=en]").AddSelection(wrong.Filter("[lang=en]"))
 			n += said.Length()
 			if text := wrong.Text(); said.Length() == 0 && englishWords.MatchString(text) {
-				t.Errorf("%s says in a page in Czech: %s", s.Name, text)
+				t.Errorf("%s has English text on a Czech page: %s", s.Name, text)
 			}
 		})
 	}
 	if n < 40 {
-		t.Errorf("only %d things are told by the server", n)
+		t.Errorf("only %d of the server's texts were seen", n)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestScriptsUseTheWordsOfThePage(t *testing.T) {
 		html := render(view.WithFrozenClocks(locale.With(t.Context(), tag)), t, layout.Page(layout.Shell{Namespace: "shop"}))
 		for _, text := range want {
 			if !strings.Contains(html, text) {
-				t.Errorf("%s: the page does not say %q to its script", tag, text)
+				t.Errorf("%s: the page does not pass %q to its script", tag, text)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestStoriesLookAsBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
-				t.Errorf("not as in %s; look at it, then run with -update (-want +got):\n%s", file, d)
+				t.Errorf("different from %s; if this change is intended, run with -update (-want +got):\n%s", file, d)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func checkPart(t *testing.T, full string, p view.Part) {
 			t.Errorf("row %s of %s does not carry its key: %s", r.Key, p.Name, first)
 		}
 		if keys[r.Key] {
-			t.Errorf("row %s is twice in %s", r.Key, p.Name)
+			t.Errorf("row %s occurs twice in %s", r.Key, p.Name)
 		}
 		keys[r.Key] = true
 	}
@@ -148,27 +148,27 @@ func TestMarkupIsSound(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			html := render(t.Context(), t, s.whole())
 			if m := inline.FindString(html); m != "" {
-				t.Errorf("%q: inline styles and handlers are against the content security policy", m)
+				t.Errorf("%q: the content security policy forbids inline styles and handlers", m)
 			}
 			if m := visible.FindString(html); m != "" {
-				t.Errorf("the page says %q", m)
+				t.Errorf("the page has %q", m)
 			}
 			ids := map[string]int{}
 			for _, m := range idAttr.FindAllStringSubmatch(html, -1) {
 				if ids[m[1]]++; ids[m[1]] == 2 {
-					t.Errorf("id %s is there twice", m[1])
+					t.Errorf("id %s occurs twice", m[1])
 				}
 			}
 			for _, m := range refs.FindAllStringSubmatch(html, -1) {
 				for id := range strings.FieldsSeq(m[1]) {
 					if ids[id] == 0 {
-						t.Errorf("%s points at nothing", m[0])
+						t.Errorf("%s refers to a missing element", m[0])
 					}
 				}
 			}
 			for _, f := range forms.FindAllString(html, -1) {
 				if !strings.Contains(f, `name="csrf"`) {
-					t.Errorf("a form by POST without its token: %s", f)
+					t.Errorf("a POST form lacks its token: %s", f)
 				}
 			}
 		})
@@ -178,7 +178,7 @@ func TestMarkupIsSound(t *testing.T) {
 // TestWrite writes the stories to files, for viewing in a browser.
 func TestWrite(t *testing.T) {
 	if *write == "" {
-		return // nowhere to write
+		return // no folder was given
 	}
 	put := func(name string, content []byte) {
 		file := filepath.Join(*write, name)
@@ -221,7 +221,7 @@ func TestWhatIsCopiedIsSeen(t *testing.T) {
 	for _, bad := range []string{"curl \u202ehttp://x", "a\u200bb", "a\x1bb", "a\rb"} {
 		got := render(t.Context(), t, component.Snippet(bad, "label", "copy"))
 		if copied.MatchString(got) || !component.Copyable(html.UnescapeString(got)) {
-			t.Errorf("%q is to be copied: %s", bad, got)
+			t.Errorf("the copied text has %q: %s", bad, got)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func TestArgumentsAreRead(t *testing.T) {
 				return got
 			}
 			if got := ask(func(value.Properties) {}); got.Status != 200 && got.Status != 204 {
-				t.Fatalf("as SDKs ask it: %+v", got)
+				t.Fatalf("with the arguments of SDKs: %+v", got)
 			}
 			for i, p := range tc.args(&managementClient{token: value.OfUUID([16]byte{1})}) {
 				wrong := value.OfChar('x')
@@ -165,7 +165,7 @@ func TestArgumentsAreRead(t *testing.T) {
 				}
 				got := ask(func(in value.Properties) { in[i].Value = wrong })
 				if got.Status != 400 || got.Condition != "com.microsoft:argument-error" {
-					t.Errorf("%s is not read: %+v", p.Name, got)
+					t.Errorf("an invalid %s is ignored: %+v", p.Name, got)
 				}
 			}
 		})

@@ -125,7 +125,7 @@ func TestAttachAnswer(t *testing.T) {
 				tc.ask(&want)
 				tc.want(&want)
 				want.Role = !want.Role
-				// These are the server's own and have tests of their own.
+				// The server's own properties have other tests.
 				got.Properties, want.Properties = nil, nil
 				got.InitialDeliveryCount, want.InitialDeliveryCount = wire.Opt[uint32]{}, wire.Opt[uint32]{}
 				got.MaxMessageSize, want.MaxMessageSize = wire.Opt[uint64]{}, wire.Opt[uint64]{}

@@ -16,7 +16,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// line returns another server's line to w, for a namespace.
+// line returns a forwarder with which another server forwards connections for a namespace to w.
 func (w *world) line(namespace string) *cluster.Forwarder {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

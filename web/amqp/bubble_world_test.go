@@ -130,13 +130,13 @@ func show(s wire.State) string {
 func (h bubbleWorld) accepted(s wire.State) {
 	h.Helper()
 	if _, ok := s.(wire.Accepted); !ok {
-		h.Errorf("it became of it: %s", show(s))
+		h.Errorf("the outcome is %s, want accepted", show(s))
 	}
 }
 
 func (h bubbleWorld) rejected(s wire.State, want wire.Condition) {
 	h.Helper()
 	if got := condition(s); got != want {
-		h.Errorf("it became of it: %s; want rejected with %s", show(s), want)
+		h.Errorf("the outcome is %s; want rejected with %s", show(s), want)
 	}
 }

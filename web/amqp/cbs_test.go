@@ -22,7 +22,7 @@ type cbsClient struct {
 	in  *goamqp.Receiver
 }
 
-// called makes h a name of the server.
+// called reports whether host is the server's name in these tests.
 func called(host string) bool { return host == "h" }
 
 func (w *world) counter(t *testing.T) *cbsClient {
@@ -72,7 +72,7 @@ func (c *cbsClient) put(kind, audience string, token any) (status int32, descrip
 
 const sastoken = "servicebus.windows.net:sastoken"
 
-// The replies of $cbs to tokens.
+// TestTokens checks the replies of $cbs to tokens.
 func TestTokens(t *testing.T) {
 	for _, policy := range []sas.Policy{sas.Accept, sas.Enforce} {
 		t.Run(policy.String(), func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestLinksOutOfTime(t *testing.T) {
 			}
 		}
 		if _, err := c.s.NewSender(t.Context(), "q", nil); err == nil {
-			t.Fatal("a link without a token")
+			t.Fatal("a link without a token was attached")
 		}
 		show("q", time.Minute)
 		show("r", 3*time.Minute)
@@ -165,7 +165,7 @@ func TestLinksOutOfTime(t *testing.T) {
 			}
 		}
 		time.Sleep(50 * time.Second)
-		show("q", time.Minute) // it now lasts until 1:50
+		show("q", time.Minute) // the link now lasts until 1:50
 		time.Sleep(59 * time.Second)
 		sends(q, true)
 		sends(r, true)
@@ -173,14 +173,14 @@ func TestLinksOutOfTime(t *testing.T) {
 		synctest.Wait()
 		sends(q, false)
 		sends(r, true)
-		for err = nil; err == nil; { // after the deliveries that had come before
+		for err = nil; err == nil; { // until the deliveries that arrived before are read
 			_, err = from.Receive(t.Context(), nil)
 		}
 		if !strings.Contains(err.Error(), "ExpiredToken") {
-			t.Errorf("the receiver: %v", err)
+			t.Errorf("the receiver got %v", err)
 		}
 		if _, err := c.s.NewSender(t.Context(), "q", nil); err == nil {
-			t.Error("a link with a token whose time is over")
+			t.Error("a link with an expired token was attached")
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
@@ -225,7 +225,7 @@ func TestLinkByWayOutOfTime(t *testing.T) {
 				synctest.Wait()
 				err = s.Send(t.Context(), goamqp.NewMessage([]byte("x")), nil)
 				if (err == nil) != (len(renewed) == 2) || err != nil && !strings.Contains(err.Error(), "ExpiredToken") {
-					t.Errorf("it comes to %v", err)
+					t.Errorf("the send returned %v", err)
 				}
 			})
 		})

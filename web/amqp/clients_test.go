@@ -10,9 +10,8 @@ import (
 	"mayfly/web/connections"
 )
 
-// Among clients with the same container id, the one that is found is the latest
-// connected, in whatever order they disconnect. The indexes stay consistent, and keep
-// nothing of disconnected clients.
+// Of several clients with the same container id, the latest connected one is found, in whatever
+// order they disconnect. The indexes stay consistent, and keep nothing of disconnected clients.
 func TestTwins(t *testing.T) {
 	for _, leave := range [][]int{{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		t.Run(fmt.Sprint(leave), func(t *testing.T) {
@@ -45,14 +44,14 @@ func TestTwins(t *testing.T) {
 						}
 					}
 					if client, ok := w.s.Client("AMQP twin"); !ok || client.ID != want {
-						t.Errorf("when %d has left it is %+v, not %s", i, client, want)
+						t.Errorf("after %d disconnected, got client %+v, want %s", i, client, want)
 					}
 					if c, ok := w.s.Connection(ids[i], 0); ok {
-						t.Errorf("%d is there still: %+v", i, c)
+						t.Errorf("connection %d is still found: %+v", i, c)
 					}
 				}
 				if other := w.only(connections.Query{}); other.Client != "AMQP other" {
-					t.Errorf("who is left is %s", other.Client)
+					t.Errorf("the remaining client is %s", other.Client)
 				}
 			})
 		})
@@ -67,7 +66,7 @@ func TestClientIsALookup(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := testing.AllocsPerRun(10, func() { w.s.Client("AMQP c7") }); n > 10 {
-			t.Errorf("it takes %v allocations, with 100 connections", n)
+			t.Errorf("the lookup takes %v allocations, with 100 connections", n)
 		}
 	})
 }

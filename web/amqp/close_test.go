@@ -17,8 +17,8 @@ import (
 	"mayfly/web/connections"
 )
 
-// blockedBodies is a store that accepts no large bodies, and while mute reads no small ones, until
-// the test lets it continue, even if the caller has gone.
+// blockedBodies is a store that blocks writes of large bodies, and with mute reads of small ones,
+// until the test lets it continue, even if the caller's context has ended.
 type blockedBodies struct {
 	stuck
 	mute bool
@@ -63,15 +63,15 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 				before := time.Now()
 				w.s.Close(ctx)
 				if d := time.Since(before); d != 7*time.Second {
-					t.Errorf("it took %v, and ctx and two seconds are 7 s", d)
+					t.Errorf("Close took %v, want 7 s, which is ctx and two seconds", d)
 				}
 				if !strings.Contains(log.String(), "connections=1") {
-					t.Errorf("the log says %q", &log)
+					t.Errorf("the log has %q", &log)
 				}
 				goOn()
 				w.s.Close(context.Background())
 				if err := w.s.Check(); err != nil || w.s.Connections(connections.Query{}).Total != 0 {
-					t.Errorf("somebody is there still, %v", err)
+					t.Errorf("a connection remains, %v", err)
 				}
 			})
 		})
@@ -87,7 +87,7 @@ func TestCloseIsCutShort(t *testing.T) {
 		before := time.Now()
 		w.s.Close(ctx)
 		if d := time.Since(before); d != time.Second {
-			t.Errorf("it took %v", d)
+			t.Errorf("Close took %v", d)
 		}
 	})
 }

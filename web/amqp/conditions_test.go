@@ -173,7 +173,7 @@ func TestConditions(t *testing.T) {
 					t.Errorf("the text is %q", e.Description)
 				}
 				if err := bystander.Send(t.Context(), goamqp.NewMessage(nil), nil); err != nil { // ERR-6
-					t.Errorf("another link is no good any more: %v", err)
+					t.Errorf("another link cannot be used any more: %v", err)
 				}
 			})
 		})
@@ -218,7 +218,7 @@ func TestRecoveries(t *testing.T) {
 		}
 		got := take(r, messages)
 		if _, locked := w.count("q"); locked != messages {
-			t.Fatalf("%d are locked", locked)
+			t.Fatalf("%d messages are locked", locked)
 		}
 		for _, m := range got[:2_000] {
 			if err := r.ReleaseMessage(ctx, m); err != nil {
@@ -229,7 +229,7 @@ func TestRecoveries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if active, locked := w.count("q"); active != 2_000 || locked != 1_000 {
-			t.Fatalf("%d are free and %d locked", active, locked)
+			t.Fatalf("%d messages are active and %d locked", active, locked)
 		}
 		// Each of twenty has a hundred deliveries in progress when it disconnects.
 		var wait []chan error
@@ -259,10 +259,10 @@ func TestRecoveries(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Minute + time.Second) // unsettled messages come back, counted
+		time.Sleep(time.Minute + time.Second) // until the locks of unsettled messages have expired, which counts as a delivery
 		synctest.Wait()
 		if active, locked := w.count("q"); active != messages || locked != 0 {
-			t.Errorf("%d are free and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 	})
 }
@@ -309,7 +309,7 @@ func TestGoAMQP(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([]string{body, body, body}, got); diff != "" {
-			t.Error("what came is not what went")
+			t.Error("the received message differs from the sent one")
 		}
 	})
 }
@@ -322,7 +322,7 @@ func TestFrameTooLarge(t *testing.T) {
 		copy(frame, []byte{0, 1, 0x11, 0x70, 2, 0, 0, 0})
 		c.Write(frame)
 		if e := c.WaitForClose(); e == nil || e.Condition != "amqp:connection:framing-error" {
-			t.Errorf("closed because of %+v", e)
+			t.Errorf("closed with error %+v", e)
 		}
 	})
 }

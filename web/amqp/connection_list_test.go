@@ -44,7 +44,8 @@ func (w *world) only(q connections.Query) connections.Connection {
 	return l.Connections[0]
 }
 
-// The description of a client that receives, holds locks, waits for a session and sends.
+// TestConnectionList checks the description of a client that receives, holds locks, waits for a
+// session and sends.
 func TestConnectionList(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
@@ -77,26 +78,26 @@ func TestConnectionList(t *testing.T) {
 
 		got := w.only(connections.Query{Entity: "orders", Links: 1})
 		if len(got.Links) != 1 || got.Links[0].Role != connections.Sender || got.Attached != 2 {
-			t.Errorf("asked for one link: %+v", got)
+			t.Errorf("with at most one link: %+v", got)
 		}
 		got, ok := w.s.Connection(got.ID, 10)
 		if !ok {
-			t.Fatal("it is gone")
+			t.Fatal("the connection is not listed")
 		}
 		if got.Client != "AMQP orders-worker" || got.SDK != connections.Go || got.Version != "1.11.0" || got.Platform != "go1.26 · linux" || got.TLS || got.WebSocket {
-			t.Errorf("it is %+v", got)
+			t.Errorf("got %+v", got)
 		}
 		if got.FramesIn == 0 || got.FramesOut == 0 || got.BytesIn < 5*8 || got.BytesOut < 3*8 {
-			t.Errorf("its traffic is %+v", got.Traffic)
+			t.Errorf("the traffic is %+v", got.Traffic)
 		}
 		if want := (connections.Totals{Attached: 2, Receivers: 1, Senders: 1, Credit: got.Credit, Unsettled: 3, Locks: 3, Sent: 5, Delivered: 3}); got.Totals != want {
-			t.Errorf("it comes to %+v, not %+v", got.Totals, want)
+			t.Errorf("the totals are %+v, want %+v", got.Totals, want)
 		}
 		if want := []connections.Link{
 			{Name: got.Links[0].Name, Path: "orders", Role: connections.Sender, Since: got.Since, Credit: got.Links[0].Credit, Messages: 5},
 			{Name: "mine", Path: "orders", Role: connections.Receiver, Since: got.Since.Add(time.Second), Credit: got.Credit, Unsettled: 3, Locks: 3, Messages: 3},
 		}; !gocmp.Equal(got.Links, want) {
-			t.Errorf("its links: %s", gocmp.Diff(want, got.Links))
+			t.Errorf("the links are: %s", gocmp.Diff(want, got.Links))
 		}
 		if err := rcv.AcceptMessage(ctx, m); err != nil {
 			t.Fatal(err)
@@ -109,18 +110,19 @@ func TestConnectionList(t *testing.T) {
 		synctest.Wait()
 		got = w.only(connections.Query{Client: "AMQP orders-worker", Links: 10})
 		if got.Receivers != 2 || !got.Links[2].ConcernsEntity("orders") || got.Links[2].ConcernsEntity("order") || got.Links[2].ConcernsEntity("replies") {
-			t.Errorf("of the dead letters: %+v", got.Links[2])
+			t.Errorf("the link to the dead letters is %+v", got.Links[2])
 		}
 		if got.FramesIn <= before || !got.LastReceived.After(got.Since.Add(time.Minute)) {
-			t.Errorf("it was heard %s after it came, %d frames", got.LastReceived.Sub(got.Since), got.FramesIn)
+			t.Errorf("the last frame arrived %s after the connection, %d frames", got.LastReceived.Sub(got.Since), got.FramesIn)
 		}
 		if n := len(w.s.Connections(connections.Query{Entity: "replies"}).Connections); n != 0 {
-			t.Errorf("%d connections are at an entity that nobody is at", n)
+			t.Errorf("%d connections are listed for an entity without links", n)
 		}
 	})
 }
 
-// The description of a receiver that waits for a session, and when it has one.
+// TestConnectionListWithSessions checks the description of a receiver that waits for a session, and
+// after it has accepted one.
 func TestConnectionListWithSessions(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("replies", engine.Config{RequiresSession: true})
@@ -132,12 +134,12 @@ func TestConnectionListWithSessions(t *testing.T) {
 		synctest.Wait()
 		got := w.only(connections.Query{Links: 5})
 		if len(got.Links) != 1 || !got.Links[0].WaitsForSession || got.Links[0].HoldsSession || len(got.Container) > 128 || !strings.HasPrefix(got.Container, "abcd") {
-			t.Fatalf("it is %+v", got)
+			t.Fatalf("got %+v", got)
 		}
 		w.b.SendMessages("replies", broker.Outgoing{Content: engine.Content{SessionID: "s-1"}})
 		synctest.Wait()
 		if l := w.only(connections.Query{Links: 5}).Links[0]; l.WaitsForSession || !l.HoldsSession || l.Session != "s-1" {
-			t.Errorf("then it is %+v", l)
+			t.Errorf("then got %+v", l)
 		}
 	})
 }
@@ -151,37 +153,37 @@ func TestDisconnect(t *testing.T) {
 		c := w.dialAs("twin", map[string]any{"user-agent": "azsdk-python-servicebus/7.14.3 Python/3.12"})
 		synctest.Wait()
 		if _, ok := w.s.Client("twin"); ok {
-			t.Error("a name without a protocol is known")
+			t.Error("a client name without a protocol was found")
 		}
 		client, ok := w.s.Client("AMQP twin")
 		if !ok || client.SDK != connections.Python || client.Version != "7.14.3" || !client.DisconnectedAt.IsZero() {
 			t.Errorf("the newest twin is %+v", client)
 		}
 		if _, ok := w.s.Disconnect("1-77"); ok {
-			t.Error("nobody was disconnected")
+			t.Error("no connection was closed")
 		}
 		if was, ok := w.s.Disconnect(client.ID); !ok || was.Client != "AMQP twin" {
-			t.Errorf("it was %+v", was)
+			t.Errorf("got %+v", was)
 		}
 		<-c.Done()
 		if e, ok := errors.AsType[*goamqp.ConnError](c.Err()); !ok || e.RemoteErr == nil || e.RemoteErr.Condition != goamqp.ErrCondConnectionForced || !strings.HasPrefix(e.RemoteErr.Description, "An operator closed this connection. TrackingId:") {
-			t.Errorf("it hears %v", c.Err())
+			t.Errorf("the client got %v", c.Err())
 		}
 		synctest.Wait()
 		if left, ok := w.s.Client("AMQP twin"); !ok || left.ID == client.ID || left.ID == "" {
-			t.Errorf("then it is %+v", left)
+			t.Errorf("then got %+v", left)
 		}
 		_ = old.Close() // the server may be faster
 		time.Sleep(time.Hour)
 		if left, ok := w.s.Client("AMQP twin"); !ok || left.ID != "" || time.Since(left.DisconnectedAt) != time.Hour {
-			t.Errorf("at last it is %+v", left)
+			t.Errorf("at last got %+v", left)
 		}
 		for i := range 300 {
 			_ = w.dialAs(fmt.Sprint("other", i), nil).Close() // the server may be faster
 		}
 		synctest.Wait()
 		if left, ok := w.s.Client("AMQP twin"); ok {
-			t.Errorf("after 300 others it is still remembered: %+v", left)
+			t.Errorf("after 300 other clients this one is still remembered: %+v", left)
 		}
 	})
 }
@@ -201,7 +203,7 @@ func TestConnectionsInPieces(t *testing.T) {
 				all = append(all, c.Container)
 			}
 			if l.Total != 7 {
-				t.Errorf("%d in all", l.Total)
+				t.Errorf("got %d connections in all", l.Total)
 			}
 			if q.Before = l.Before; l.Before == 0 {
 				break
@@ -213,7 +215,7 @@ func TestConnectionsInPieces(t *testing.T) {
 	})
 }
 
-// How each SDK describes itself in its open.
+// TestKits checks how the server recognizes each SDK by the properties of its open.
 func TestKits(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		for name, tc := range map[string]struct {

@@ -55,11 +55,11 @@ func TestHandshakesDoNotKeepOthersOut(t *testing.T) {
 				c := w.client()
 				c.AttachSender(0, 0, "q")
 				if _, ok := c.Send(0, 0, 0, amqptest.DataMessage(nil)).(wire.Accepted); !ok {
-					t.Error("a message was not taken")
+					t.Error("a message was refused")
 				}
 				synctest.Wait()
 				if !ended(silent[0]) || ended(silent[1]) {
-					t.Error("not the oldest was closed")
+					t.Error("a connection other than the oldest was closed")
 				}
 				for _, nc := range silent {
 					_ = nc.Close()
@@ -102,7 +102,7 @@ func TestConnectionsWithTokensStay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := snd.Close(t.Context()); err != nil { // it has shown its key, and has no link any more
+				if err := snd.Close(t.Context()); err != nil { // the client has shown a valid token, and has no link any more
 					t.Fatal(err)
 				}
 				nobody := w.client()
@@ -111,10 +111,10 @@ func TestConnectionsWithTokensStay(t *testing.T) {
 				synctest.Wait()
 				_, err = idle.NewSender(t.Context(), "q", nil)
 				if stays := policy == sas.Enforce; (err == nil) != stays {
-					t.Errorf("the one with a key and no link stays: %v", err)
+					t.Errorf("the connection with a token and no link stays: %v", err)
 				} else if stays {
 					if e := nobody.WaitForClose(); e == nil || e.Condition != wire.CondConnectionForced {
-						t.Errorf("nobody's was closed because of %v", e)
+						t.Errorf("no connection was closed, got %v", e)
 					}
 				}
 				w.send("q", "", "for the consumer")
@@ -151,17 +151,17 @@ func TestConnectionsWithCreditStay(t *testing.T) {
 		c := from("192.0.2.5")
 		c.GrantCredit(0, 0, 0, 1)
 		if e := all[2].WaitForClose(); e == nil || e.Condition != wire.CondConnectionForced {
-			t.Errorf("the one without credit was closed because of %v", e)
+			t.Errorf("the connection without credit was closed with %v", e)
 		}
 		synctest.Wait()
 		nc, theirs := net.Pipe()
 		go w.s.ServeConn(addressed{theirs, "192.0.2.6"}, "")
 		if e := amqptest.Connect(t, nc, wire.Open{}).WaitForClose(); e == nil || e.Condition != wire.CondResourceLimitExceeded {
-			t.Errorf("one more is closed because of %v", e)
+			t.Errorf("a further connection was closed with %v", e)
 		}
 		for i, c := range all {
 			if i != 2 && c.ReadError() != nil {
-				t.Errorf("the one at %d is gone", i)
+				t.Errorf("the connection at %d was closed", i)
 			}
 		}
 	})

@@ -38,7 +38,7 @@ func TestMostTransactions(t *testing.T) {
 		amqptest.Expect[*wire.Flow](c.Client)
 		kept, ok := c.Send(0, 51, 1, wire.AppendSection(nil, wire.SectionValue, (&wire.Declare{}).Append(nil))).(wire.Declared)
 		if !ok {
-			t.Fatal("not declared")
+			t.Fatal("the transaction was not declared")
 		}
 		var last []byte
 		for range 999 {
@@ -55,7 +55,7 @@ func TestMostTransactions(t *testing.T) {
 		c.SendInPieces(0, 51, 2, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: kept.TxnID}).Append(nil)), 60_000)
 		h.accepted(c.WaitForOutcome(2))
 		if n := h.active("q"); n != 1 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 		synctest.Wait()
 		if n := h.s.IncomingBytes(); n != 0 {
@@ -92,7 +92,7 @@ func TestCommitAgain(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			h.accepted(c.discharge(id, false))
 			if n := h.active("q"); n != 1 {
-				t.Errorf("%d are there", n)
+				t.Errorf("got %d messages", n)
 			}
 		})
 	})
@@ -150,7 +150,7 @@ func TestManagementInTransaction(t *testing.T) {
 				}
 			}
 			if n := h.active("q"); n != 1 {
-				t.Errorf("%d are there before the end", n)
+				t.Errorf("got %d messages before the transaction ended", n)
 			}
 			h.accepted(c.discharge(id, fail))
 			if rows, err := h.b.Peek(h.Context(), "q", 1, 10, "a test"); err != nil || len(rows) != 1 || (rows[0].Message.State == engine.Scheduled) == fail {
@@ -179,7 +179,7 @@ func TestManagementInTransactionTogether(t *testing.T) {
 		}
 		h.accepted(c.discharge(id, false))
 		if n := h.active("q"); n != 0 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 	})
 }
@@ -221,7 +221,7 @@ func TestManagementAndDischarge(t *testing.T) {
 			}
 			switch {
 			case reply == nil:
-				t.Fatalf("%d: there is no answer", i)
+				t.Fatalf("%d: no reply arrived", i)
 			case reply.Status == 200:
 			case reply.Condition == string(wire.CondTransactionUnknownID):
 				left++
@@ -229,11 +229,11 @@ func TestManagementAndDischarge(t *testing.T) {
 				t.Errorf("%d: %+v", i, reply)
 			}
 			if n := h.active("q"); n != messages-1-int(i)+left {
-				t.Errorf("%d: %d are there, and %+v was told", i, n, reply)
+				t.Errorf("%d: got %d messages, and the reply %+v", i, n, reply)
 			}
 		}
 		if left < messages/2 {
-			t.Errorf("%d settlements that came behind the discharge were refused", left)
+			t.Errorf("%d settlements that arrived after the discharge were refused", left)
 		}
 	})
 }

@@ -25,8 +25,8 @@ func TestAttachIsAnsweredFirst(t *testing.T) {
 	again.Name = sends.Name
 	detach := &wire.Detach{Handle: 0, Closed: true}
 	for name, tc := range map[string]struct {
-		say   []wire.Performative // in one write
-		later []wire.Performative // when nothing more happens
+		say   []wire.Performative // sent in one write
+		later []wire.Performative // sent when nothing more happens
 		want  []string
 	}{
 		"a sender":                   {[]wire.Performative{&sends, detach}, nil, []string{"attach without", "detach"}},
@@ -69,9 +69,9 @@ func TestAttachIsAnsweredFirst(t *testing.T) {
 	}
 }
 
-// The client library rhea attaches and detaches a link once more when the attach of a link that
-// it has given up is answered. That echo is not answered, or it would never end. A later wait
-// that the client gives up is answered. Clients of another product are always answered.
+// After giving up a link, the client library rhea attaches and detaches it once more when its
+// attach is answered. The server does not answer that echo, because the exchange would never end.
+// It answers a later wait that the client gives up, and always answers clients of other products.
 func TestEchoOfAGivenUpLinkIsNotAnswered(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		h.b.CreateQueue("sessions", engine.Config{RequiresSession: true})
@@ -150,7 +150,7 @@ func TestSendsAreAnsweredBeforeDetach(t *testing.T) {
 					go tc.say(c)
 					got = brief(frames(c.Client))
 					if slices.Contains(got, "detach") || slices.Contains(got, "disposition") {
-						t.Errorf("while the broker is busy came %v", got)
+						t.Errorf("while the broker is busy, received %v", got)
 					}
 				})
 				got = slices.DeleteFunc(append(got, brief(frames(c.Client))...), func(s string) bool { return s == "flow" })
@@ -180,7 +180,7 @@ func TestDischargeIsAnsweredBeforeDetach(t *testing.T) {
 			t.Error(diff)
 		}
 		if n := h.active("q"); n != 1 {
-			t.Errorf("%d messages are there", n)
+			t.Errorf("got %d messages", n)
 		}
 	})
 }

@@ -83,7 +83,7 @@ func play(t *testing.T, lines []string) {
 		}
 	}
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("behind the last frame: %v", err)
+		t.Errorf("after the last frame: %v", err)
 	}
 }
 

@@ -13,16 +13,16 @@ func (s *Server) Check() error {
 	n := 0
 	for name, alike := range s.clients.byName {
 		if len(alike) == 0 {
-			return fmt.Errorf("nobody is called %q, and that is kept", name)
+			return fmt.Errorf("no client is called %q, but the index has the name", name)
 		}
 		for i, c := range alike {
 			if n++; c.clientName() != name || s.clients.byID[c.id] != c || i > 0 && c.number < alike[i-1].number {
-				return fmt.Errorf("%s is number %d of %q", c.id, i, name)
+				return fmt.Errorf("client %s is number %d of %q", c.id, i, name)
 			}
 		}
 	}
 	if n != len(s.clients.byID) {
-		return fmt.Errorf("%d have names, and %d ids", n, len(s.clients.byID))
+		return fmt.Errorf("%d clients are indexed by name, and %d by id", n, len(s.clients.byID))
 	}
 	return nil
 }

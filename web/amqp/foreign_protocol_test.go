@@ -43,19 +43,19 @@ func TestForeignProtocols(t *testing.T) {
 						body, err := io.ReadAll(answer.Body)
 						answer.Body.Close()
 						if err != nil || answer.StatusCode != http.StatusBadRequest || !answer.Close || !strings.HasPrefix(string(body), "This port speaks AMQP.") {
-							t.Errorf("it hears %d %q, %v", answer.StatusCode, body, err)
+							t.Errorf("the client got %d %q, %v", answer.StatusCode, body, err)
 						}
 					} else if b, err := io.ReadAll(r); err != nil || string(b) != header {
-						t.Errorf("it hears %q, %v", b, err)
+						t.Errorf("the client got %q, %v", b, err)
 					}
 					if d := time.Since(before); d != 0 {
-						t.Errorf("it hears that after %v", d)
+						t.Errorf("the client got the answer after %v", d)
 					}
 					_ = nc.Close()
 					synctest.Wait()
 				}
 				if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, tc.log) {
-					t.Errorf("the log says %s", got)
+					t.Errorf("the log has %s", got)
 				}
 			})
 		})

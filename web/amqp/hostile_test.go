@@ -52,13 +52,13 @@ func TestAttachesAreBounded(t *testing.T) {
 		<-sent
 		synctest.Wait()
 		if f := c.Pending(); len(f) == 0 || h.s.IncomingBytes() != 0 {
-			t.Errorf("%d frames came", len(f))
+			t.Errorf("received %d frames", len(f))
 		}
 	})
 }
 
-// A token has some thousand bytes. A client that sends a larger one takes no memory from
-// others, because any client may send one.
+// A token has a few thousand bytes. A client that sends a larger one takes no memory from others,
+// because any client may send one.
 func TestTokenTooLarge(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.connect()
@@ -106,11 +106,11 @@ func TestWaitingRequestsAreCounted(t *testing.T) {
 			}
 		})
 		if taken != 6 {
-			t.Errorf("%d requests of 300,000 bytes are in two million", taken)
+			t.Errorf("%d requests of 300,000 bytes fit into two million", taken)
 		}
 		synctest.Wait()
 		if n := h.s.IncomingBytes(); n != 0 {
-			t.Errorf("%d bytes are kept at last", n)
+			t.Errorf("%d bytes are kept at the end", n)
 		}
 	})
 }
@@ -149,8 +149,8 @@ func TestUnheardAnswers(t *testing.T) {
 				}
 			}
 		}
-		if done != 19 || busy != sessions*each-19 { // 16 MiB
-			t.Errorf("%d answers waited, and %d were refused", done, busy)
+		if done != 19 || busy != sessions*each-19 { // 16 MiB of replies
+			t.Errorf("%d replies waited, and %d requests were refused", done, busy)
 		}
 		c.WriteFrames(0, amqptest.MessageTransfer(0, 100, request(100, "com.microsoft:peek-message", peek)))
 		h.accepted(c.WaitForOutcome(100))
@@ -186,17 +186,17 @@ func TestFetchTooMuch(t *testing.T) {
 		}
 		synctest.Wait()
 		if a := m.do("com.microsoft:receive-by-sequence-number", seqs(all)); a.Status != 403 || !strings.Contains(a.Text, "more than 16777216 bytes") {
-			t.Errorf("a hundred at once: %+v", a)
+			t.Errorf("a hundred in one request: %+v", a)
 		}
 		for _, part := range [][]value.Value{some, all[50:]} {
 			if a := m.do("com.microsoft:receive-by-sequence-number", seqs(part)); a.Status != 200 {
-				t.Errorf("fifty at once: %d %s", a.Status, a.Text)
+				t.Errorf("fifty in one request: %d %s", a.Status, a.Text)
 			}
 		}
 	})
 }
 
-// Names are kept as long as their link, so their length is limited.
+// Names are kept in memory as long as their link, so their length is limited.
 func TestLongNames(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()

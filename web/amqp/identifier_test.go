@@ -11,7 +11,8 @@ import (
 	"mayfly/web/connections"
 )
 
-// How each SDK sends the identifier that a program gave its sender or receiver (§18.1).
+// TestIdentifiers checks that the server finds the identifier of a sender or receiver in the attach
+// of each SDK (§18.1).
 func TestIdentifiers(t *testing.T) {
 	properties := func(name, to string) value.Properties {
 		return value.Properties{{Name: name, Value: value.OfString(to)}}
@@ -55,7 +56,7 @@ func TestIdentifiers(t *testing.T) {
 				w.b.CreateQueue("q", engine.Config{})
 				w.client().Attach(0, tc.attach)
 				if got := w.only(connections.Query{Links: 9}).Links; len(got) != 1 || got[0].Identifier != tc.want {
-					t.Errorf("it is told as %+v", got)
+					t.Errorf("got links %+v", got)
 				}
 			})
 		})

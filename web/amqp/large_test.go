@@ -36,7 +36,7 @@ func (h bubbleWorld) large() *amqptest.Client {
 	c := h.connect()
 	c.Begin(0)
 	if a := c.AttachSender(0, 0, "large"); a.MaxMessageSize.Or(0) != 10<<20 {
-		h.Errorf("messages may have %v bytes", a.MaxMessageSize)
+		h.Errorf("the maximum message size is %v", a.MaxMessageSize)
 	}
 	return c
 }
@@ -56,11 +56,11 @@ func (h bubbleWorld) receive(c *amqptest.Client, path string, n int) (bodies [][
 func (h bubbleWorld) same(got, want []byte) {
 	h.Helper()
 	if !bytes.Equal(got, want) {
-		h.Errorf("%d bytes came out of %d, or others", len(got), len(want))
+		h.Errorf("received %d bytes of %d, or other bytes", len(got), len(want))
 	}
 }
 
-// A message comes out as it went in, whatever its size and the sizes of its pieces.
+// A message is received as it was sent, whatever its size and the sizes of its pieces.
 func TestLarge(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.large()
@@ -104,7 +104,7 @@ func TestLargeOrder(t *testing.T) {
 		large := wire.Transfer{Handle: 0, DeliveryID: wire.Some[uint32](0), DeliveryTag: []byte{0}, More: true, Payload: amqptest.DataMessage(pattern(1 << 20))[:60_000]}
 		rest := amqptest.DataMessage(pattern(1 << 20))[60_000:]
 		c.WriteFrames(0, &large)
-		for i := uint32(1); len(rest) > 0; i++ { // between any two pieces, a small message goes on another link
+		for i := uint32(1); len(rest) > 0; i++ { // between two pieces, a small message is sent on another link
 			n := min(len(rest), 60_000)
 			c.WriteFrames(0, &wire.Transfer{Handle: 0, More: n < len(rest), Payload: rest[:n]})
 			rest = rest[n:]
@@ -126,7 +126,7 @@ func TestLargeOrder(t *testing.T) {
 			h.same(got[2+2*i], pattern(300_000))
 		}
 		if n := h.active("q"); n != 16 {
-			t.Errorf("%d small ones are there", n)
+			t.Errorf("got %d small messages", n)
 		}
 	})
 }
@@ -142,9 +142,9 @@ func TestTooLarge(t *testing.T) {
 			h.accepted(c.Send(0, 0, 1000+uint32(id), amqptest.DataMessage(pattern(size%60_000))))
 		}
 		if n := h.active("q"); n != 4 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
-		c.SendInPieces(0, 0, 50, amqptest.DataMessage(pattern(3 << 20))[:2<<20], 50_000) // one that ends within a section, too
+		c.SendInPieces(0, 0, 50, amqptest.DataMessage(pattern(3 << 20))[:2<<20], 50_000) // a message that ends within a section
 		h.rejected(c.WaitForOutcome(50), wire.CondMessageSizeExceeded)
 		h.rejected(c.Send(0, 0, 51, amqptest.DataMessage(pattern(900_000))[:800_000]), wire.CondDecodeError)
 		h.rejected(c.Send(0, 0, 52, append(amqptest.DataMessage(pattern(900_000)), 0, 0x53)), wire.CondDecodeError)
@@ -165,7 +165,7 @@ func TestAborted(t *testing.T) {
 			inBubble(t, nil, func(h bubbleWorld) {
 				c := h.sender()
 				whole := amqptest.DataMessage(pattern(size))
-				for id := range uint32(1200) { // more than the credit, which is given again
+				for id := range uint32(1200) { // more than the credit, which is granted again
 					first := amqptest.MessageTransfer(0, id, whole[:min(60_000, len(whole))])
 					first.More = true
 					c.WriteFrames(0, first)
@@ -179,7 +179,7 @@ func TestAborted(t *testing.T) {
 				}
 				h.accepted(c.Send(0, 0, 5000, amqptest.DataMessage(nil)))
 				if n := h.active("q"); n != 1 {
-					t.Errorf("%d are there", n)
+					t.Errorf("got %d messages", n)
 				}
 				synctest.Wait()
 				if n := h.s.IncomingBytes(); n != 0 {
@@ -190,8 +190,8 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// If a client goes while it sends a message, the message is not kept, whether the link,
-// the session or the connection ends. Messages that were complete before are sent.
+// If a link, a session or a connection ends in the middle of a message, the message is not kept.
+// Messages that were complete before are sent.
 func TestHalfWay(t *testing.T) {
 	for name, leave := range map[string]func(c *amqptest.Client){
 		"detach": func(c *amqptest.Client) {
@@ -225,7 +225,7 @@ func TestHalfWay(t *testing.T) {
 					t.Errorf("%d bytes are kept", n)
 				}
 				if n := h.active("large"); n != 3 {
-					t.Errorf("%d are there", n)
+					t.Errorf("got %d messages", n)
 				}
 			})
 		})
@@ -246,10 +246,10 @@ func TestIncompleteBytes(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := h.s.IncomingBytes(); n > 1_000_000 {
-			t.Errorf("%d bytes are kept: more than half", n)
+			t.Errorf("%d bytes are kept: more than half the limit", n)
 		}
 		h.accepted(healthy.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))))
-		synctest.Wait() // its bytes may be given back after the answer
+		synctest.Wait() // the bytes may be released after the answer
 		h.accepted(healthy.Send(0, 0, 1, amqptest.DataMessage(pattern(900_000))))
 		h.rejected(sameAddress.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))), errorcodes.CondServerBusy)
 		busy, taken := 0, 0
@@ -264,7 +264,7 @@ func TestIncompleteBytes(t *testing.T) {
 			}
 		}
 		if taken != 8 || busy != 2 { // 120,000 bytes each
-			t.Errorf("%d were taken, %d not", taken, busy)
+			t.Errorf("%d messages were accepted, %d refused as busy", taken, busy)
 		}
 		h.accepted(c.Send(0, 0, 99, amqptest.DataMessage(pattern(600_000))))
 		synctest.Wait()
@@ -276,7 +276,7 @@ func TestIncompleteBytes(t *testing.T) {
 	})
 }
 
-// stuck is a store that accepts no large bodies until the test lets it continue.
+// stuck is a store that blocks writes of large bodies until the test lets it continue.
 type stuck struct {
 	memory.Store
 	goOn chan struct{}
@@ -287,8 +287,8 @@ func (s *stuck) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	return s.Store.Stage(ctx, k, body)
 }
 
-// A store that does not accept a large message blocks neither the other links of the
-// connection for ever nor the memory.
+// While the store blocks on a large message, other links of the connection are served, and only a
+// bounded part of the message is kept in memory.
 func TestStuckStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stuck{goOn: make(chan struct{})}
@@ -308,7 +308,7 @@ func TestStuckStore(t *testing.T) {
 			goOn()
 			h.accepted(c.Send(0, 0, 2, amqptest.DataMessage(pattern(1<<20))))
 			if n := h.active("large"); n != 1 {
-				t.Errorf("%d are there", n)
+				t.Errorf("got %d messages", n)
 			}
 		})
 	})

@@ -71,12 +71,12 @@ func TestAnswerInAnotherSession(t *testing.T) {
 				for _, f := range c.Pending() {
 					if _, ok := f.Body.(*wire.Transfer); ok {
 						if f.Channel != tc.want {
-							t.Errorf("it is answered on channel %d", f.Channel)
+							t.Errorf("the reply is on channel %d", f.Channel)
 						}
 						return
 					}
 				}
-				t.Error("it is not answered")
+				t.Error("the request got no reply")
 			})
 		})
 	}

@@ -22,7 +22,7 @@ func TestLimits(t *testing.T) {
 			for range 2 {
 				h.sender()
 			}
-			h.because(idle.WaitForClose(), wire.CondConnectionForced) // the last connection closes it, because it has no link
+			h.because(idle.WaitForClose(), wire.CondConnectionForced) // the new connection displaces this one, because it has no link
 			c := h.connect()
 			h.because(c.WaitForClose(), wire.CondResourceLimitExceeded)
 			h.connect().Disconnect()
@@ -30,7 +30,7 @@ func TestLimits(t *testing.T) {
 		"connection-sessions": {"2", func(h bubbleWorld) {
 			c := h.connect()
 			if most := c.ServerOpen.ChannelMax; most != wire.Some[uint16](1) {
-				h.Errorf("the last channel is %v", most)
+				h.Errorf("the channel-max is %v", most)
 			}
 			c.Begin(0)
 			c.Begin(1)
@@ -65,13 +65,13 @@ func TestLimits(t *testing.T) {
 			h.accepted(c.Send(0, 0, 9, amqptest.DataMessage(nil))) // no other frame comes before this answer
 			c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 1, Settled: true, State: wire.Accepted{}})
 			if got := c.DataOf(c.ReceiveDelivery().Payload); got[0] != 3 {
-				h.Errorf("%v came", got)
+				h.Errorf("received %v", got)
 			}
 		}},
 		"frame-size": {"1000", func(h bubbleWorld) {
 			c := h.sender()
 			if most := c.ServerOpen.MaxFrameSize; most != wire.Some[uint32](1000) {
-				h.Errorf("a frame may have %v bytes", most)
+				h.Errorf("the max-frame-size is %v", most)
 			}
 			d := amqptest.MessageTransfer(0, 0, nil)
 			over := len(wire.AppendFrame(nil, 0, d)) + 8
@@ -112,7 +112,7 @@ func (h bubbleWorld) refused(c *amqptest.Client, channel uint16, a wire.Attach) 
 func (h bubbleWorld) because(e *wire.Error, want wire.Condition) {
 	h.Helper()
 	if e == nil || e.Condition != want || e.Description == "" {
-		h.Errorf("it was because of %+v; want %s", e, want)
+		h.Errorf("the error is %+v; want %s", e, want)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestSendersCredit(t *testing.T) {
 		count := f.DeliveryCount.Or(0)
 		for id := range uint32(5000) {
 			if count == limit {
-				t.Fatalf("the credit is used up after %d", id)
+				t.Fatalf("the credit is used up after %d messages", id)
 			}
 			c.WriteFrames(0, amqptest.MessageTransfer(0, id, amqptest.DataMessage(nil)))
 			count++
@@ -164,7 +164,7 @@ func TestSendersCredit(t *testing.T) {
 		}
 		h.accepted(c.Send(0, 0, 9000, amqptest.DataMessage(nil)))
 		c.AttachSender(0, 1, "q")
-		c.StopReading() // credit comes with outcomes, which the client does not read
+		c.StopReading() // credit is granted together with outcomes, which the client does not read
 		var all []byte
 		for id := range uint32(20_000) {
 			all = wire.AppendFrame(all, 0, amqptest.MessageTransfer(1, 10_000+id, amqptest.DataMessage(nil)))
@@ -240,7 +240,7 @@ func TestTransfers(t *testing.T) {
 			}
 		}
 		if n := h.active("q"); n != 7 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 		for _, got := range h.receive(c, "q", 7) {
 			h.same(got, []byte(strings.Repeat("x", 300)))
@@ -248,8 +248,8 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
-// A batch as large as its link permits is accepted: what a broker adds to messages does
-// not count.
+// A batch as large as its link permits is accepted: the broker's additions to messages do not
+// count.
 func TestFullBatch(t *testing.T) {
 	for _, size := range []int{0, 20, 48, 1000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

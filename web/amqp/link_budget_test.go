@@ -30,13 +30,13 @@ func withLinkBytes(t *testing.T, bytesOf int64, test func(w *world, log *bytes.B
 		test(w, &log)
 		w.s.Close(w.t.Context())
 		if n := w.s.LinkBytes(); n != 0 {
-			t.Errorf("%d bytes are counted when all have gone", n)
+			t.Errorf("%d bytes are counted after all links are detached", n)
 		}
 	})
 }
 
-// Links over the budget are refused. A connection leaves as much free for others as it
-// has.
+// Links over the budget are refused. A connection takes no more of the budget than it leaves free
+// for others.
 func TestLinkBytes(t *testing.T) {
 	withLinkBytes(t, 100<<10, func(w *world, _ *bytes.Buffer) {
 		c := w.client()
@@ -80,7 +80,7 @@ func TestLinkBytes(t *testing.T) {
 			amqptest.Expect[*wire.End](c)
 		}
 		if n := w.s.LinkBytes(); n != before {
-			t.Errorf("%d bytes are counted for sessions that have ended", n-before)
+			t.Errorf("%d bytes are still counted for ended sessions", n-before)
 		}
 	})
 }
@@ -97,11 +97,11 @@ func TestUnsettledOverBudget(t *testing.T) {
 		hog.WriteFrames(0, flow(0, 10_000, nil))
 		got := transfers(frames(hog))
 		if got < 300 || got > 600 {
-			t.Fatalf("%d came", got)
+			t.Fatalf("received %d messages", got)
 		}
 		is := w.s.Connections(connections.Query{Links: 1}).Connections[0]
 		if is.Starved != 1 || len(is.Links) != 1 || !is.Links[0].Starved || is.Memory < 60<<10 {
-			t.Errorf("the page is told %+v", is)
+			t.Errorf("the connection is listed as %+v", is)
 		}
 		if !strings.Contains(log.String(), "receiver waits for memory") {
 			t.Errorf("the log says\n%s", log)
@@ -110,7 +110,7 @@ func TestUnsettledOverBudget(t *testing.T) {
 		other.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		other.WriteFrames(0, flow(0, 50, nil))
 		if n := transfers(frames(other)); n != 50 {
-			t.Errorf("%d came to another", n)
+			t.Errorf("another client received %d messages", n)
 		}
 		hog.WriteFrames(0, flow(uint32(got), 10_000, drain))
 		if all := sentFrames(hog); len(all) == 0 || all[len(all)-1] != fmt.Sprintf("flow %d/0 drain", got+10_000) {
@@ -118,14 +118,14 @@ func TestUnsettledOverBudget(t *testing.T) {
 		}
 		hog.WriteFrames(0, flow(uint32(got)+10_000, 10_000, nil), &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some(uint32(99)), Settled: true, State: wire.Accepted{}})
 		if n := transfers(frames(hog)); n == 0 || n > 150 {
-			t.Errorf("%d came after a hundred were settled", n)
+			t.Errorf("received %d messages after a hundred were settled", n)
 		}
 		// Memory that another connection frees is used within a second.
 		before := transfers(frames(hog))
 		other.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some(uint32(49)), Settled: true, State: wire.Accepted{}})
 		time.Sleep(2 * time.Second)
 		if n := transfers(frames(hog)); before+n == 0 {
-			t.Error("nothing came after another connection had settled")
+			t.Error("no message came after another connection had settled")
 		}
 	})
 }
@@ -141,11 +141,11 @@ func TestReceiversTakeTurns(t *testing.T) {
 		first := transfers(frames(c))
 		c.WriteFrames(0, flow(0, 1_000, func(f *wire.Flow) { f.Handle = wire.Some[uint32](1) }))
 		if n := transfers(frames(c)); n != 1 { // a receiver may always have one
-			t.Errorf("%d came to the second, and %d to the first", n, first)
+			t.Errorf("the second link received %d messages, and the first %d", n, first)
 		}
 		c.WriteFrames(0, flow(uint32(first), 0, nil), &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some(uint32(first) - 1), Settled: true, State: wire.Accepted{}})
 		if n := transfers(frames(c)); n < 20 {
-			t.Errorf("%d came to the second when the first had settled all", n)
+			t.Errorf("the second link received %d messages when the first had settled all", n)
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestOneMessageEach(t *testing.T) {
 			}
 		}
 		if len(of) != 4 {
-			t.Errorf("these were given messages: %v", of)
+			t.Errorf("only these links received messages: %v", of)
 		}
 	})
 }
@@ -189,12 +189,12 @@ func TestSixThousandUnsettled(t *testing.T) {
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		c.WriteFrames(0, flow(0, 6_500, nil))
 		if got := transfers(frames(c)); got != 6_500 {
-			t.Fatalf("%d came", got)
+			t.Fatalf("received %d messages", got)
 		}
 		c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some[uint32](6_499), Settled: true, State: wire.Accepted{}})
 		synctest.Wait()
 		if active, locked := w.count("q"); active+locked != 0 {
-			t.Errorf("%d are active and %d locked when all are settled", active, locked)
+			t.Errorf("%d messages are active and %d locked when all are settled", active, locked)
 		}
 	})
 }
@@ -222,7 +222,7 @@ func TestNamesAreCut(t *testing.T) {
 	})
 }
 
-// A link takes no more memory than linkCost, however long its name.
+// A link uses no more memory than linkCost, however long its name.
 func TestLinkCost(t *testing.T) {
 	const links = 2_000
 	bubble(t, func(t *testing.T, w *world) {
@@ -231,7 +231,7 @@ func TestLinkCost(t *testing.T) {
 		before := memoryInUse()
 		for handle := range uint32(links) {
 			a := amqptest.ReceiverAttach(handle, "q")
-			if a.Name = fmt.Sprint(handle); handle%2 == 0 { // of short ones the frame is not kept
+			if a.Name = fmt.Sprint(handle); handle%2 == 0 { // the frames of attaches with short names are not kept
 				a.Name += strings.Repeat("n", 3_500)
 			}
 			a.Target = &wire.Target{Address: wire.Some(strings.Repeat("x", 4_000))}
@@ -239,9 +239,9 @@ func TestLinkCost(t *testing.T) {
 		}
 		synctest.Wait()
 		if each := (memoryInUse() - before) / links; each > amqp.LinkCost {
-			t.Errorf("a link takes %d bytes, and is counted as %d", each, amqp.LinkCost)
+			t.Errorf("a link uses %d bytes, and is counted as %d", each, amqp.LinkCost)
 		} else {
-			t.Logf("a link takes %d bytes", each)
+			t.Logf("a link uses %d bytes", each)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func mine(handle uint32, address string, session value.Value) *wire.Attach {
 }
 
 // holdingClient returns a client whose link "mine" at handle 0 holds the session a of q, and has
-// its m1, not settled. There are also m2 and, in the session b, m3.
+// received its message m1 without settling it. The queue also has m2 and, in the session b, m3.
 func holdingClient(w *world) *amqptest.Client {
 	w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 	w.send("q", "a", "m1", "m2")
@@ -34,7 +34,7 @@ func holdingClient(w *world) *amqptest.Client {
 	c.Attach(0, *mine(0, "q", value.OfString("a")))
 	c.WriteFrames(0, flow(0, 1, nil))
 	if m := c.ReceiveDelivery(); string(c.DataOf(m.Payload)) != "m1" {
-		w.t.Fatal("another message came")
+		w.t.Fatal("received another message")
 	}
 	return c
 }
@@ -43,9 +43,8 @@ func credit(handle uint32) *wire.Flow {
 	return flow(0, 5, func(f *wire.Flow) { f.Handle = wire.Some(handle) })
 }
 
-// A client that attaches its link again while it is attached gets the session at once:
-// the step that attaches the new link releases it, and unsettled messages come again
-// (SES-7).
+// A client that attaches its link again while it is attached gets the session at once: the step
+// that attaches the new link releases it, and unsettled messages are delivered again (SES-7).
 func TestTakeover(t *testing.T) {
 	const attach, gone = "*wire.Attach", "detach " + string(wire.CondStolen)
 	a := value.OfString("a")
@@ -96,7 +95,7 @@ func TestTakeoverIsOneStep(t *testing.T) {
 			t.Error(diff)
 		}
 		if got := sentFrames(rival); got != nil {
-			t.Errorf("the rival heard %q", got)
+			t.Errorf("the rival got %q", got)
 		}
 		if _, locked := w.count("q"); locked != 0 {
 			t.Errorf("%d messages are locked", locked)
@@ -119,7 +118,7 @@ func TestTakeoverComesAfterSettlements(t *testing.T) {
 		c.WriteFrames(0, say...)
 		time.Sleep(20 * time.Second)
 		if active, locked := w.count("q"); active != 1 || locked != 1 {
-			t.Errorf("%d messages are active and %d locked, and m3 and m2 should be", active, locked)
+			t.Errorf("%d messages are active and %d locked; want m3 and m2", active, locked)
 		}
 	})
 }
@@ -136,7 +135,7 @@ func TestTakeoverCountsNothing(t *testing.T) {
 			rows, err := r.Browse(engine.Browse{Path: "q", Limit: 3})
 			for _, row := range rows {
 				if n := row.Message.DeliveryCount; n != 0 {
-					t.Errorf("#%d has failed %d times", row.Message.Seq, n)
+					t.Errorf("message %d has %d failed deliveries", row.Message.Seq, n)
 				}
 			}
 			return err
@@ -184,7 +183,7 @@ func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 					c.Disconnect()
 					time.Sleep(20 * time.Second)
 					if n := w.s.Connections(connections.Query{}).Total; n != 0 {
-						t.Errorf("%d connections are there", n)
+						t.Errorf("got %d connections", n)
 					}
 					return
 				}
@@ -242,8 +241,7 @@ func TestNoTakeover(t *testing.T) {
 	})
 }
 
-// While nothing can be written, the new link is refused and the old one ends all the
-// same.
+// While the store refuses writes, the new link is refused, and the old one ends nevertheless.
 func TestTakeoverWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}
@@ -259,7 +257,7 @@ func TestTakeoverWhileReadOnly(t *testing.T) {
 		if err := w.b.Read(t.Context(), func(r broker.Reader) error {
 			s, err := r.State("q")
 			if s.Receivers != 0 {
-				t.Errorf("%d receivers are there", s.Receivers)
+				t.Errorf("got %d receivers", s.Receivers)
 			}
 			return err
 		}); err != nil {

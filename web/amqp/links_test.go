@@ -100,14 +100,14 @@ func TestClosed(t *testing.T) {
 		c := w.client()
 		c.WriteFrames(0, &wire.Close{})
 		if e := c.WaitForClose(); e != nil {
-			t.Errorf("closed because of %+v", e)
+			t.Errorf("closed with error %+v", e)
 		}
 	})
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
 		w.s.StandBy("Ask another.", nil)
 		if e := amqptest.Expect[*wire.Close](c).Error; e == nil || e.Condition != wire.CondConnectionForced {
-			t.Errorf("closed because of %+v", e)
+			t.Errorf("closed with error %+v", e)
 		}
 		before := time.Now()
 		for c.ReadError() == nil && time.Since(before) < time.Minute {
@@ -120,7 +120,7 @@ func TestClosed(t *testing.T) {
 			}
 		}
 		if err := c.ReadError(); !errors.Is(err, io.EOF) {
-			t.Errorf("after %v the connection is still there: %v", time.Since(before), err)
+			t.Errorf("after %v the connection is still open: %v", time.Since(before), err)
 		}
 	})
 }
@@ -141,15 +141,15 @@ func TestSilence(t *testing.T) {
 				c.Begin(1)
 				since := time.Now()
 				if e := c.WaitForClose(); e == nil || e.Condition != wire.CondConnectionForced || time.Since(since) != 4*time.Minute {
-					t.Errorf("after %v closed because of %+v", time.Since(since), e)
+					t.Errorf("after %v closed with error %+v", time.Since(since), e)
 				}
 			})
 		})
 	}
 }
 
-// Attaching a name again takes its link over. The same name in the other direction is
-// another link.
+// Attaching a name again detaches the former link of that name. The same name in the other
+// direction is another link.
 func TestStolen(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{RequiresSession: true})

@@ -31,7 +31,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 		c := w.client()
 		for range 3 {
 			if refused(c, amqptest.ReceiverAttach(0, "missing")) == nil {
-				t.Fatal("a link to nothing is attached")
+				t.Fatal("a link to a missing entity was attached")
 			}
 		}
 		logged("address=missing condition=amqp:not-found", 1)

@@ -139,7 +139,7 @@ func TestAnswersFirst(t *testing.T) {
 		got := order(d.c)
 		slices.Sort(got)
 		if diff := cmp.Diff([]string{"answer 200", "settled 6 wire.Accepted", "settled 7 wire.Accepted"}, got); diff != "" {
-			t.Errorf("two for one credit: %s", diff)
+			t.Errorf("two replies for one credit: %s", diff)
 		}
 		d.c.GrantCredit(0, 1, 6, 1)
 		step("then", "answer 200")

@@ -63,9 +63,9 @@ func newManagementClient(w *world) *managementClient {
 	return d
 }
 
-// Every operation, with the arguments of SDKs and with invalid ones, and its result
-// (ERR-1: a status, a text and a condition). The numbers of the messages in q are 1,
-// which is locked, and 2.
+// TestManagement sends every operation, with the arguments of SDKs and with invalid ones, and
+// checks its result (ERR-1: a status, a text and a condition). The numbers of the messages in q are
+// 1, which is locked, and 2.
 func TestManagement(t *testing.T) {
 	long, integer, text := value.OfLong, value.OfInt, value.OfString
 	tokens := func(t ...value.Value) value.Property { return prop("lock-tokens", arrayOf(value.UUID, t...)) }
@@ -186,7 +186,7 @@ func TestManagement(t *testing.T) {
 // tracked matches the end of every error text (ERR-5).
 var tracked = regexp.MustCompile(`\S TrackingId:[0-9a-f-]{36}_G0, SystemTracker:default, Timestamp:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`)
 
-// The state is the one that was set. An empty one means none (sdk-demands 11).
+// A session's state is returned as it was set. An empty state means none (sdk-demands 11).
 func TestSessionStateOverManagement(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := newManagementClient(w)
@@ -199,7 +199,7 @@ func TestSessionStateOverManagement(t *testing.T) {
 				set = value.Value{}
 			}
 			if !got.Equal(set) {
-				t.Errorf("%v was got, %v was set", got, set)
+				t.Errorf("got the state %v, set %v", got, set)
 			}
 		}
 	})
@@ -243,8 +243,8 @@ func TestRenewedSession(t *testing.T) {
 	})
 }
 
-// Sessions are listed in pages of a hundred: those with messages or a state, by the date
-// that stands for all (sdk-demands 12).
+// Sessions with messages or a state are listed in pages of a hundred, if the request has the date
+// that stands for all sessions (sdk-demands 12).
 func TestSessionPages(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
@@ -355,8 +355,9 @@ func only(t *testing.T, body value.Properties, key string) value.Properties {
 	return p
 }
 
-// A reply goes to the link of the session whose target the request names, or whose name,
-// or else to the latest of the node. It has the request's id, with its type.
+// A reply goes to the link of the session whose target address is the reply-to of the request, else
+// to the one with that name, else to the latest link of the node. It has the request's id, with its
+// type.
 func TestReplies(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -433,7 +434,7 @@ func TestTags(t *testing.T) {
 		c.GrantCredit(0, 0, 0, 1)
 		locked := c.ReceiveDelivery()
 		if len(locked.DeliveryTag) != 16 || locked.Settled.Or(true) || locked.MessageFormat.Or(9) != 0 {
-			t.Errorf("under a lock comes %+v", locked)
+			t.Errorf("the locked delivery is %+v", locked)
 		}
 		token := wire.TagOfLockToken([16]byte(locked.DeliveryTag))
 		if want := "x-opt-lock-token\x98" + string(token[:]); !strings.Contains(string(locked.Payload), want) {
@@ -444,7 +445,7 @@ func TestTags(t *testing.T) {
 		}
 		c.GrantCredit(0, 1, 0, 1)
 		if deleted := c.ReceiveDelivery(); len(deleted.DeliveryTag) != 0 || !deleted.Settled.Or(false) {
-			t.Errorf("for good comes %+v", deleted)
+			t.Errorf("the deleted delivery is %+v", deleted)
 		}
 	})
 }

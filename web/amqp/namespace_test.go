@@ -77,7 +77,7 @@ func depth(t *testing.T, b *broker.Broker) (n int64) {
 	return n
 }
 
-// Namespaces stand by, and are removed, independently.
+// Namespaces become standbys and are removed independently.
 func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, amqp.Options{NamespacesIncomplete: true}, broker.Options{})
@@ -105,7 +105,7 @@ func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 		ended := func(c *amqptest.Client, why string) {
 			t.Helper()
 			if e := c.WaitForClose(); e == nil || e.Condition != wire.CondConnectionForced || !strings.Contains(e.Description, why) {
-				t.Errorf("it was closed with %v; want %q", e, why)
+				t.Errorf("the connection was closed with %v; want %q", e, why)
 			}
 		}
 		first := theirs()
@@ -121,10 +121,10 @@ func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 		ended(second, "The namespace shop was removed.")
 		refused("shop.localhost", wire.CondNotFound, "The namespace 'shop' does not exist.")
 		refusedAt("shop", "localhost", wire.CondNotFound, "The namespace 'shop' does not exist.")
-		third := theirs() // the name is free again, so it means the server's own namespace
+		third := theirs() // the name belongs to no namespace now, so it selects the server's own
 		synctest.Wait()
 		if n := w.s.Connections(connections.Query{}).Total; n != 2 {
-			t.Errorf("%d are connected to the server's own; want 2", n)
+			t.Errorf("%d clients are connected to the server's own namespace; want 2", n)
 		}
 		third.Begin(0)
 		ours.Begin(0)

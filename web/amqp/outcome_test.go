@@ -79,7 +79,7 @@ func TestDispositions(t *testing.T) {
 				}
 				for _, r := range dead {
 					if x := r.Message.Extra; x == nil || x.Reason != tc.reason || x.Description != tc.description {
-						t.Errorf("it died of %+v; want %q, %q", x, tc.reason, tc.description)
+						t.Errorf("the dead letter has %+v; want %q, %q", x, tc.reason, tc.description)
 					}
 				}
 			})

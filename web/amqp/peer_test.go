@@ -48,7 +48,7 @@ func TestThrough(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := string(m.GetData()), fmt.Sprint(i); got != want {
-				t.Fatalf("%q came instead of %q", got, want)
+				t.Fatalf("received %q, want %q", got, want)
 			}
 			if err := r.AcceptMessage(ctx, m); err != nil {
 				t.Fatal(err)

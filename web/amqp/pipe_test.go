@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// Bytes come out of a pipe in order, wherever they are in the ring and whenever it grows.
+// A pipe returns bytes in order, wherever they are in the ring and whenever it grows.
 func TestPipeKeepsOrder(t *testing.T) {
 	p := newPipe()
 	var in, out []byte
@@ -31,12 +31,12 @@ func TestPipeKeepsOrder(t *testing.T) {
 	p.closeWriter(errDeliveryBrokenOff) // ignored
 	rest, err := io.ReadAll(iotest.HalfReader(p))
 	if out = append(out, rest...); err != nil || !bytes.Equal(in, out) {
-		t.Errorf("%d bytes came out of %d, or others, %v", len(out), len(in), err)
+		t.Errorf("read %d bytes of %d, or other bytes, %v", len(out), len(in), err)
 	}
 }
 
-// A pipe that breaks off returns no further bytes and accepts none. The first end counts.
-// A waiting writer continues then, and also when the reader leaves.
+// A pipe that is broken off returns no further bytes and accepts none. Only the first end counts. A
+// waiting writer continues when the pipe ends, and when the reader closes it.
 func TestPipeEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end   func(*pipe)
@@ -50,22 +50,22 @@ func TestPipeEnds(t *testing.T) {
 			write := func() { _, _ = p.Write(make([]byte, pipeHighWater+1)) } //nolint:errcheck // it never fails
 			write()
 			if !p.full() {
-				t.Error("it is not full")
+				t.Error("the pipe is not full")
 			}
 			tc.end(p)
 			select {
 			case <-p.roomSignal:
 			default:
-				t.Error("the writer is not told")
+				t.Error("the writer gets no signal")
 			}
 			if write(); p.full() {
-				t.Error("it is full")
+				t.Error("the pipe is still full")
 			}
 			if !tc.reads {
 				return
 			}
 			if n, err := p.Read(make([]byte, 10)); n != 0 || !errors.Is(err, errDeliveryBrokenOff) {
-				t.Errorf("it gives %d bytes and %v", n, err)
+				t.Errorf("Read returned %d bytes and %v", n, err)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func offendingDeliveries() map[string]protocolViolation {
 }
 
 func offendingSettlements() map[string]protocolViolation {
-	// With gets, the client sends itself a message, which it receives as delivery 0.
+	// gets makes the client send itself a message, which it receives as delivery 0.
 	gets := slices.Concat(on(0, amqptest.MessageTransfer(1, 0, amqptest.DataMessage(nil))), on(0, flow(0, 1, nil)))
 	got := func(then ...string) []string { return append([]string{"accepted", "transfer"}, then...) }
 	settled := func(s wire.State) *wire.Disposition {

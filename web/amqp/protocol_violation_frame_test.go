@@ -19,7 +19,7 @@ func offendingFrames() map[string]protocolViolation {
 	begin := on(3, &wire.Begin{})
 	extended := append([]byte{0, 0, 0, byte(len(begin) + 8), 4, 0, 0, 3, 'E', 'X', 'T', 'E', 'N', 'D', 'E', 'D'}, begin[8:]...)
 	return map[string]protocolViolation{
-		// The frame.
+		// Errors in the frame header.
 		"too large":               {says: framed(0, strings.Repeat("x", 64<<10)), want: []string{closeFraming}},
 		"shorter than its header": {says: []byte{0, 0, 0, 4, 2, 0, 0, 0}, want: []string{closeFraming}},
 		"of no bytes":             {says: make([]byte, 8), want: []string{closeFraming}},
@@ -29,7 +29,7 @@ func offendingFrames() map[string]protocolViolation {
 		"of SASL":                 {says: on(0, &wire.Init{Mechanism: "PLAIN"}), want: []string{closeFraming}},
 		"with a longer header":    {says: extended, want: []string{"begin"}, why: "a header may be longer, and what it adds is skipped"},
 
-		// The performative.
+		// Errors in the performative.
 		"of an unknown number":           {says: framed(0, "\x00\x53\x99\x45"), want: []string{closeUnknown}},
 		"of an unknown symbol":           {says: framed(0, "\x00\xa3\x0cfoo:bar:list\x45"), want: []string{closeUnknown}},
 		"of a state":                     {says: framed(0, "\x00\x53\x24\x45"), want: []string{closeUnknown}},

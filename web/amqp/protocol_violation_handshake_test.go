@@ -38,15 +38,15 @@ func TestHandshakeOffences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		says []byte
 		want []string
-		why  string // why the connection is opened all the same
+		why  string // why the connection is opened nevertheless
 	}{
-		// Protocol headers.
+		// Errors in protocol headers.
 		"another version":         {says: []byte("AMQP\x00\x02\x00\x00"), want: []string{began}},
 		"AMQP 0-9-1":              {says: []byte("AMQP\x00\x00\x09\x01"), want: []string{began}},
 		"TLS of AMQP":             {says: wire.ProtocolTLS.Append(nil), want: []string{began}},
 		"another version of SASL": {says: []byte("AMQP\x03\x02\x00\x00"), want: []string{began}},
 		"SASL twice":              {says: append(slices.Clone(anonymous), sasl...), want: []string{"AMQP 3 1.0.0", "mechanisms", "outcome 0", began}},
-		// SASL.
+		// Errors in SASL.
 		"open for SASL":        {says: append(slices.Clone(sasl), on(0, &wire.Open{ContainerID: "x"})...), want: []string{"AMQP 3 1.0.0", "mechanisms"}},
 		"response at first":    {says: append(slices.Clone(sasl), on(0, &wire.Response{Response: []byte("x")})...), want: []string{"AMQP 3 1.0.0", "mechanisms"}},
 		"no SASL frame":        {says: append(slices.Clone(sasl), header...), want: []string{"AMQP 3 1.0.0", "mechanisms"}},
@@ -61,7 +61,7 @@ func TestHandshakeOffences(t *testing.T) {
 			why: "it is as anonymous, and tokens may come",
 		},
 		"no SASL": {says: open(wire.Open{}), want: []string{began, opened}, why: "the standard leaves SASL to the client, and tokens may come"},
-		// The open.
+		// Errors in the open.
 		"begin before open":     {says: opens(on(0, &wire.Begin{})), want: []string{began, opened, "close amqp:illegal-state"}},
 		"close before open":     {says: opens(on(0, &wire.Close{})), want: []string{began, opened, "close amqp:illegal-state"}},
 		"SASL before open":      {says: opens(on(0, &wire.Init{Mechanism: "PLAIN"})), want: []string{began, opened, closeFraming}},
@@ -93,7 +93,7 @@ func TestHandshakeOffences(t *testing.T) {
 				synctest.Wait()
 				inLog(t, log.String(), tc.why == "")
 				if opens := tc.want[len(tc.want)-1] == opened; opens != (tc.why != "") {
-					t.Errorf("%q is why the answer is %q", tc.why, tc.want)
+					t.Errorf("allowed because %q, but the answer is %q", tc.why, tc.want)
 				}
 			})
 		})

@@ -69,7 +69,7 @@ func (o protocolViolation) test(t *testing.T) {
 	}
 	ends := len(got) > 0 && endsByError(got[len(got)-1])
 	if ends == (o.why != "") {
-		t.Errorf("%q is why the answer is %q", o.why, got)
+		t.Errorf("allowed because %q, but the answer is %q", o.why, got)
 	}
 	inLog(t, log.String(), ends)
 	if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "close") }) {
@@ -234,7 +234,7 @@ func TestFramesFit(t *testing.T) {
 		why := h.refused(c, 0, long)
 		h.because(why, wire.CondNotFound)
 		if n := len(why.Description); n < 400 || !strings.Contains(why.Description, "éé") || strings.Contains(why.Description, "Timestamp") {
-			t.Errorf("it says %s", why.Description)
+			t.Errorf("the description is %s", why.Description)
 		}
 		a := amqptest.ReceiverAttach(0, "$cbs")
 		a.Target.Address = wire.Some(strings.Repeat("x", 600))

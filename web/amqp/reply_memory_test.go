@@ -28,9 +28,9 @@ func (s *asked) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return s.late.Body(ctx, k)
 }
 
-// A reply is counted before it is made: if many links of a connection ask for one at
-// once, sixteen megabytes and one more are made at a time. The others wait until the
-// client has read these, for as long as a request may take.
+// A reply is counted before it is made: if many links of a connection request one at once, the
+// server makes sixteen megabytes of replies, and one more, at a time. The other requests wait until
+// the client has read these, for as long as a request may take.
 func TestAnswersMadeAtOnce(t *testing.T) {
 	const links = 40
 	for name, tc := range map[string]struct {
@@ -82,7 +82,7 @@ func TestAnswersMadeAtOnce(t *testing.T) {
 				}
 				synctest.Wait()
 				if n := store.n.Load(); n != tc.made {
-					t.Errorf("%d answers are being made", n)
+					t.Errorf("%d replies are being made", n)
 				}
 				close(store.goOn)
 				synctest.Wait()
@@ -98,11 +98,11 @@ func TestAnswersMadeAtOnce(t *testing.T) {
 					case -503:
 						busy++
 					default:
-						t.Errorf("an answer of %d", n)
+						t.Errorf("a reply has the status %d", n)
 					}
 				}
 				if want := int(tc.made); tc.hears && got != links || !tc.hears && (got != want || busy != links-want) {
-					t.Errorf("%d got what they asked for, and %d heard that the server is busy", got, busy)
+					t.Errorf("%d requests got a reply, and %d the error busy", got, busy)
 				}
 				if n := w.s.ReservedReplyBytes(); n != 0 {
 					t.Errorf("%d bytes are still counted", n)
@@ -150,7 +150,7 @@ func TestLargeRepliesWaitForMemory(t *testing.T) {
 				hear(1, "q")
 				ask(2, "q", "com.microsoft:update-disposition", value.Properties{prop("disposition-status", text("defered")), prop("lock-tokens", arrayOf(value.UUID, d.token))})
 				if a := readAnswer(c.ReceiveDelivery().Payload); a.Status != 200 {
-					t.Fatalf("to defer: %+v", a)
+					t.Fatalf("deferring: %+v", a)
 				}
 				w.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 20 << 10})
 				w.send("large", "", string(pattern(17<<20)))
@@ -164,10 +164,10 @@ func TestLargeRepliesWaitForMemory(t *testing.T) {
 				ask(6, tc.entity, tc.operation, tc.with)
 				synctest.Wait()
 				if n := len(c.Pending()); n != 0 == tc.waits {
-					t.Errorf("%d answers have come", n)
+					t.Errorf("%d replies have arrived", n)
 				}
 				if rows, err := w.b.Peek(t.Context(), "q", 1, 9, "tester"); err != nil || len(rows) != 2 {
-					t.Errorf("%d messages are in q, %v", len(rows), err)
+					t.Errorf("got %d messages in q, %v", len(rows), err)
 				}
 				close(store.goOn)
 				for range 2 {

@@ -130,7 +130,7 @@ func TestRotatedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := tries["send"](t.Context(), first, "other"); err == nil {
-		t.Error("the old key still opens links")
+		t.Error("the old key is still accepted")
 	}
 	if err := errors.Join(tries["send"](t.Context(), second, "other"), tries["send"](t.Context(), f.client("root", r.PrimaryKey), "other")); err != nil {
 		t.Errorf("the other keys: %v", err)

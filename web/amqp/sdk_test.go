@@ -16,7 +16,7 @@ import (
 	"mayfly/web/amqp"
 )
 
-// TestSDK does over a socket what programs do with the Go SDK of Service Bus.
+// TestSDK uses the Go SDK of Service Bus over a socket, as programs do.
 func TestSDK(t *testing.T) {
 	w := newWorld(t, amqp.Options{}, broker.Options{})
 	c, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://"+w.listen()+
@@ -203,7 +203,7 @@ func testSchedules(t *testing.T, c *azservicebus.Client) error {
 		return err
 	}
 	if len(seqs) != 1 {
-		t.Errorf("one message got the numbers %v", seqs)
+		t.Errorf("one scheduled message got the numbers %v", seqs)
 	}
 	return s.CancelScheduledMessages(ctx, seqs, nil)
 }
@@ -242,7 +242,7 @@ func testNoEntity(t *testing.T, c *azservicebus.Client) error {
 	}
 	_, err = r.ReceiveMessages(ctx, 1, nil)
 	if err == nil || !strings.Contains(err.Error(), "The messaging entity 'nothing' could not be found.") {
-		t.Errorf("a receiver of nothing failed with %v", err)
+		t.Errorf("a receiver of a missing entity failed with %v", err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func filtered(handle uint32, filters ...value.Property) wire.Attach {
 	return a
 }
 
-// takesTen gives credit for ten, and returns the bodies of the messages that come.
+// takesTen gives credit for ten, and returns the bodies of the messages that arrive.
 func takesTen(c *amqptest.Client, handle uint32) (all []string) {
 	c.GrantCredit(0, handle, 0, 10)
 	for _, p := range frames(c) {
@@ -94,7 +94,7 @@ func TestSelectors(t *testing.T) {
 					t.Errorf("got %v, want %s", got, tc.want)
 				}
 				if active, locked := w.count("q"); int(active) != 3-len(got) || int(locked) != len(got) {
-					t.Errorf("%d are active and %d locked", active, locked)
+					t.Errorf("%d messages are active and %d locked", active, locked)
 				}
 			})
 		})
@@ -143,7 +143,7 @@ func TestCopies(t *testing.T) {
 		c := w.client()
 		locker := c.Attach(0, amqptest.ReceiverAttach(1, "q"))
 		if locker.Source.DistributionMode.IsSet() {
-			t.Error("a distribution mode came back that was not asked for")
+			t.Error("the answer has a distribution mode that was not requested")
 		}
 		c.GrantCredit(0, 1, 0, 1)
 		c.ReceiveDelivery()
@@ -178,10 +178,10 @@ func TestCopies(t *testing.T) {
 		w.send("q", "", "c")
 		c.WriteFrames(0, flow(10, 1, nil))
 		if tr := c.ReceiveDelivery(); string(c.DataOf(tr.Payload)) != "c" {
-			t.Error("what came later was not shown")
+			t.Error("a later message was not copied")
 		}
 		if active, locked := w.count("q"); active != 2 || locked != 1 {
-			t.Errorf("%d are active and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 		c.WriteFrames(0, &wire.Detach{Handle: 0, Closed: true})
 		amqptest.Expect[*wire.Detach](c)
@@ -224,8 +224,8 @@ func TestCopiesOfSession(t *testing.T) {
 	})
 }
 
-// A link with a selector takes no more memory than is counted for it, whatever the
-// selector's text, and frees it when it is detached. The frame of its attach is not kept.
+// A link with a selector uses no more memory than is counted for it, whatever the selector's text,
+// and frees it when it is detached. The frame of its attach is not kept.
 func TestSelectorsCost(t *testing.T) {
 	const links = 100
 	fill := func(begin, each, end string) string {
@@ -251,16 +251,16 @@ func TestSelectorsCost(t *testing.T) {
 				}
 				synctest.Wait()
 				each, counted := (memoryInUse()-before)/links, (w.s.LinkBytes()-taken)/links
-				t.Logf("a link takes %d bytes, and is counted as %d", each, counted)
+				t.Logf("a link uses %d bytes, and is counted as %d", each, counted)
 				if each > counted {
-					t.Error("that is too little")
+					t.Error("the count is too small")
 				}
 				for handle := range uint32(links) {
 					c.WriteFrames(0, &wire.Detach{Handle: handle, Closed: true})
 				}
 				frames(c)
 				if now := w.s.LinkBytes(); now != taken {
-					t.Errorf("%d bytes are counted afterwards, %d before", now, taken)
+					t.Errorf("%d bytes are counted after the detach, %d before", now, taken)
 				}
 			})
 		})

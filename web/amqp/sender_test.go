@@ -58,7 +58,7 @@ func flow(count, credit uint32, more func(*wire.Flow)) *wire.Flow {
 func drain(f *wire.Flow) { f.Drain = true }
 func echo(f *wire.Flow)  { f.Echo = true }
 
-// Credit is what the client's last flow says, and a drain is always answered (LOCK-14).
+// The credit is that of the client's last flow, and a drain is always answered (LOCK-14).
 func TestCredit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		there int // number of messages
@@ -119,12 +119,12 @@ func TestDrainInOneWrite(t *testing.T) {
 		}
 		w.send("q", "", "1")
 		if got := sentFrames(c); got != nil {
-			t.Errorf("without credit came %q", got)
+			t.Errorf("without credit, received %q", got)
 		}
 	})
 }
 
-// Credit that a client takes back is gone: later messages are for others.
+// After a client has withdrawn credit, it gets no more messages, and others do.
 func TestCreditTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -139,7 +139,7 @@ func TestCreditTakenBack(t *testing.T) {
 			t.Error(diff)
 		}
 		if active, locked := w.count("q"); active != 2 || locked != 1 {
-			t.Errorf("%d are free and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 	})
 }
@@ -163,21 +163,21 @@ func TestWindow(t *testing.T) {
 		}{
 			{window(0, 0), nil},
 			{window(0, 1), []string{"message 0"}},
-			{window(0, 1), nil}, // which was already sent
+			{window(0, 1), nil}, // message 0, which was already sent, fills the window
 			{window(1, 0), nil},
 			{window(1, 2), []string{"message 1", "message 2"}},
 			{window(1, 1<<32-1), []string{"message 3"}},
 		} {
 			c.WriteFrames(0, step.flow)
 			if diff := cmp.Diff(step.want, sentFrames(c)); diff != "" {
-				t.Errorf("%d seen, room for %d: %s", step.flow.NextIncomingID.Or(0), step.flow.IncomingWindow, diff)
+				t.Errorf("%d transfers seen, window of %d: %s", step.flow.NextIncomingID.Or(0), step.flow.IncomingWindow, diff)
 			}
 		}
 	})
 }
 
-// A reply of $management comes in as many transfers as the window and the frames require,
-// and not before there is credit for it.
+// A reply of $management is sent in as many transfers as the window and the frames require, and not
+// before there is credit for it.
 func TestWindowOfAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -188,17 +188,17 @@ func TestWindowOfAnswers(t *testing.T) {
 		m := manages(c, "q")
 		m.ask("com.microsoft:peek-message", nil)
 		if got := transfers(frames(c)); got != 0 {
-			t.Errorf("%d transfers came without credit", got)
+			t.Errorf("received %d transfers without credit", got)
 		}
 		c.WriteFrames(0, flow(0, 1, func(f *wire.Flow) { f.Handle = wire.Some[uint32](1); f.IncomingWindow = 1 }))
 		for seen := range uint32(3) {
 			if got := transfers(frames(c)); got != 1 {
-				t.Fatalf("%d transfers came into a window of one", got)
+				t.Fatalf("received %d transfers with a window of one", got)
 			}
 			c.WriteFrames(0, &wire.Flow{NextIncomingID: wire.Some(seen + 1), IncomingWindow: 1, OutgoingWindow: 1})
 		}
 		if got := frames(c); transfers(got) != 1 || got[0].(*wire.Transfer).More {
-			t.Errorf("at the end came %+v", got)
+			t.Errorf("the last transfer is %+v", got)
 		}
 	})
 }
@@ -241,8 +241,8 @@ func TestFair(t *testing.T) {
 	})
 }
 
-// A client may have as many unsettled deliveries as the limit on links says, if it is
-// set. A drain is answered then too.
+// The limit on links, if it is set, limits the unsettled deliveries of a client. A drain is
+// answered even when the limit is reached.
 func TestUnsettledLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()
@@ -256,7 +256,7 @@ func TestUnsettledLimit(t *testing.T) {
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		c.WriteFrames(0, flow(0, 10_000, nil))
 		if got := transfers(frames(c)); got != 5_000 {
-			t.Fatalf("%d came", got)
+			t.Fatalf("received %d messages", got)
 		}
 		c.WriteFrames(0, flow(5_000, 5_000, drain))
 		if diff := cmp.Diff([]string{"flow 10000/0 drain"}, sentFrames(c)); diff != "" {
@@ -265,7 +265,7 @@ func TestUnsettledLimit(t *testing.T) {
 		c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some[uint32](9), Settled: true, State: wire.Accepted{}})
 		c.WriteFrames(0, flow(10_000, 100, nil))
 		if got := transfers(frames(c)); got != 10 {
-			t.Errorf("%d came after ten were settled", got)
+			t.Errorf("received %d messages after ten were settled", got)
 		}
 	})
 }
@@ -289,15 +289,15 @@ func TestManyUnsettled(t *testing.T) {
 				}
 				c.WriteFrames(0, flow(0, 10_000, nil))
 				if got := transfers(frames(c)); got != many {
-					t.Errorf("%d came", got)
+					t.Errorf("received %d messages", got)
 				}
 			})
 		})
 	}
 }
 
-// A receiver that has the maximum number of messages of its session locked stalls. The
-// log says why.
+// A receiver that has locked the maximum number of messages of its session gets no more, and the
+// log shows why.
 func TestSessionLocksLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()
@@ -310,10 +310,10 @@ func TestSessionLocksLogged(t *testing.T) {
 		c.Attach(0, asks(0, "q", value.OfString("s"), 0))
 		c.WriteFrames(0, flow(0, 10, nil))
 		if got := transfers(frames(c)); got != 3 {
-			t.Errorf("%d came", got)
+			t.Errorf("received %d messages", got)
 		}
 		if got := log.String(); strings.Count(got, "--limit session-locks") != 1 || !strings.Contains(got, "session=s unsettled=3") {
-			t.Errorf("the log says %q", got)
+			t.Errorf("the log has %q", got)
 		}
 	})
 }
@@ -337,7 +337,7 @@ func TestIdleStays(t *testing.T) {
 			synctest.Wait()
 			w.send("q", "", "x")
 			if m, err := r.Receive(t.Context(), nil); err != nil || string(m.GetData()) != "x" {
-				t.Errorf("after an hour came %v, %v", m, err)
+				t.Errorf("after an hour, got %v, %v", m, err)
 			}
 		})
 	})

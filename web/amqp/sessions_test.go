@@ -45,14 +45,14 @@ func TestAccept(t *testing.T) {
 				a := c.Attach(0, asks(0, "q", tc.ask, 1_000))
 				got, _ := a.Source.Filter.Lookup("com.microsoft:session-filter")
 				if !got.Equal(tc.want) {
-					t.Errorf("the filter is %v, not %v", got, tc.want)
+					t.Errorf("the filter is %v, want %v", got, tc.want)
 				}
 				until, _ := a.Properties.Lookup("com.microsoft:locked-until-utc")
 				if want := wire.DotNetTicks(time.Now().Add(time.Minute).UnixMilli()); until.Kind() != value.Long || !until.Equal(value.OfLong(want)) {
-					t.Errorf("locked until %v, not %d", until, want)
+					t.Errorf("locked until %v, want %d", until, want)
 				}
 				if _, ok := a.Properties.Lookup("com.microsoft:timeout"); ok {
-					t.Error("the client's own properties came back")
+					t.Error("the answer has the client's own properties")
 				}
 			})
 		})
@@ -86,7 +86,7 @@ func TestRefusedSessions(t *testing.T) {
 				before := time.Now()
 				why := refused(c, tc.attach)
 				if why == nil || why.Condition != tc.want {
-					t.Errorf("refused because of %+v", why)
+					t.Errorf("refused with error %+v", why)
 				}
 				if d := time.Since(before); d != 0 {
 					t.Errorf("after %v", d)
@@ -137,7 +137,7 @@ func TestAcceptPatience(t *testing.T) {
 					want = []string{"attach", "detach"} // no link is detached before its attach is answered
 				}
 				if got := brief(frames(c)); !slices.Equal(got, want) {
-					t.Errorf("the server said %v", got)
+					t.Errorf("the server sent %v", got)
 				}
 				w.send("q", "a", "x")
 				time.Sleep(time.Minute)
@@ -166,9 +166,8 @@ func TestAcceptAndGone(t *testing.T) {
 	})
 }
 
-// A client that detaches, ends or closes has released its session when it gets the
-// answer, so that it can have it again at once (SES-7). A client that vanishes keeps it
-// (DEC-5).
+// A client that detaches, ends or closes has released its session when it gets the answer, so that
+// it can accept it again at once (SES-7). A client that vanishes keeps it (DEC-5).
 func TestSessionReturned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bye  func(c *amqptest.Client)
@@ -203,7 +202,7 @@ func TestSessionReturned(t *testing.T) {
 				other := w.client()
 				if !tc.free {
 					if why := refused(other, asks(0, "q", value.OfString("a"), 0)); why == nil || why.Condition != "com.microsoft:session-cannot-be-locked" {
-						t.Errorf("refused because of %+v", why)
+						t.Errorf("refused with error %+v", why)
 					}
 					return
 				}
@@ -215,7 +214,7 @@ func TestSessionReturned(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := h.Decode(m.Header); err != nil || h.DeliveryCount.Or(99) != 0 {
-					t.Errorf("it was counted: %d, %v", h.DeliveryCount.Or(99), err)
+					t.Errorf("the delivery was counted: %d, %v", h.DeliveryCount.Or(99), err)
 				}
 			})
 		})
@@ -248,12 +247,12 @@ func TestGoodbyeWaits(t *testing.T) {
 				synctest.Wait()
 				c.WriteFrames(0, bye)
 				if got := brief(frames(c)); got != nil {
-					t.Errorf("the server said %q before it was so", got)
+					t.Errorf("the server answered %q before the session was released", got)
 				}
 				<-sent
 				time.Sleep(2 * time.Second)
 				if got := frames(c); len(got) != 1 || got[0].Code() != bye.Code() {
-					t.Errorf("the server said %q", brief(got))
+					t.Errorf("the server sent %q", brief(got))
 				}
 				w.client().Attach(0, asks(0, "q", value.OfString("a"), 0))
 			})
@@ -261,7 +260,7 @@ func TestGoodbyeWaits(t *testing.T) {
 	}
 }
 
-// The same goes for a link that the broker has not attached yet: the client has withdrawn
+// A link that the broker has not attached yet is detached in the same way: the client has withdrawn
 // its request, but the broker may already have given it the session.
 func TestDetachOfAnUnansweredAttach(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
@@ -280,14 +279,14 @@ func TestDetachOfAnUnansweredAttach(t *testing.T) {
 				synctest.Wait()
 				c.WriteFrames(0, &a, bye)
 				if got := brief(frames(c)); got != nil {
-					t.Errorf("the server said %q before it was so", got)
+					t.Errorf("the server answered %q before the session was released", got)
 				}
 				<-sent
 				if name == "detach" {
 					amqptest.Expect[*wire.Attach](c)
 				}
 				if amqptest.Expect[wire.Performative](c).Code() != bye.Code() {
-					t.Error("the server said something else")
+					t.Error("the server answered otherwise")
 				}
 				next.Attach(0, a)
 			})
@@ -327,7 +326,7 @@ func TestSessionLost(t *testing.T) {
 				c := open(t, w)
 				time.Sleep(time.Minute)
 				if got := sentFrames(c); got != nil {
-					t.Errorf("the server said %q", got)
+					t.Errorf("the server sent %q", got)
 				}
 				c.WriteFrames(0, flow(0, 5, drain))
 				if diff := cmp.Diff([]string{"flow 5/0 drain"}, sentFrames(c)); diff != "" {
@@ -335,7 +334,7 @@ func TestSessionLost(t *testing.T) {
 				}
 				accept(w, &b)
 				if got := sentFrames(c); got != nil {
-					t.Errorf("for another session the server said %q", got)
+					t.Errorf("for another session the server sent %q", got)
 				}
 				take(w)
 				if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
@@ -344,7 +343,7 @@ func TestSessionLost(t *testing.T) {
 			})
 		})
 	}
-	// Messages that the session gets then are not for the link, which is detached.
+	// Messages that arrive in the session then are not delivered on the link, which is detached.
 	scheduled := func(w *world, session string) {
 		w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{SessionID: session, ScheduledFor: engine.At(time.Now().Add(time.Minute))}})
 	}
@@ -374,7 +373,7 @@ func TestSessionLost(t *testing.T) {
 				c := open(t, w)
 				time.Sleep(time.Minute)
 				if got := sentFrames(c); got != nil {
-					t.Errorf("the server said %q", got)
+					t.Errorf("the server sent %q", got)
 				}
 				tc.does(w)
 				var want []string
@@ -395,7 +394,7 @@ func TestSessionLost(t *testing.T) {
 			w.send("q", "a", "x")
 			time.Sleep(time.Minute)
 			if got := sentFrames(c); got != nil {
-				t.Errorf("the server said %q", got)
+				t.Errorf("the server sent %q", got)
 			}
 			c.WriteFrames(0, flow(0, 1, nil))
 			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
@@ -424,7 +423,7 @@ func TestSessionLost(t *testing.T) {
 			amqptest.Expect[*wire.Detach](c)
 			c.Attach(0, asks(0, "q", value.OfString("a"), 0))
 			if got := sentFrames(c); got != nil {
-				t.Errorf("the server said %q", got)
+				t.Errorf("the server sent %q", got)
 			}
 		})
 	})
@@ -437,7 +436,7 @@ func TestSessionLost(t *testing.T) {
 			synctest.Wait()
 			runtime.GC()
 			if len(all) != 1 || all[0]() {
-				t.Errorf("of %d receivers one is kept whose client has gone", len(all))
+				t.Errorf("of %d receivers, one is left whose client has disconnected", len(all))
 			}
 		})
 	})
@@ -473,14 +472,14 @@ func TestSessionLost(t *testing.T) {
 			settle(0, false)
 			d := amqptest.Expect[*wire.Disposition](c)
 			if r, ok := d.State.(wire.Rejected); !ok || d.First != 0 || !d.Settled || r.Error == nil || r.Error.Condition != sessionLockLost {
-				t.Errorf("the server said %+v", d)
+				t.Errorf("the server sent %+v", d)
 			}
 			settle(0, false) // one answer is enough
 			settle(1, true)  // the client does not wait for an answer
 			c.WriteFrames(0, &wire.Detach{Closed: true})
 			settle(2, false) // no client has such a delivery any more
 			if got := sentFrames(c); got != nil {
-				t.Errorf("the server said %q", got)
+				t.Errorf("the server sent %q", got)
 			}
 		})
 	})

@@ -23,7 +23,7 @@ func received(t *testing.T, w *world, n int) *amqptest.Client {
 	c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 	c.WriteFrames(0, flow(0, uint32(n), nil))
 	if got := transfers(frames(c)); got != n {
-		t.Fatalf("%d of %d came", got, n)
+		t.Fatalf("received %d of %d messages", got, n)
 	}
 	return c
 }
@@ -32,7 +32,7 @@ func settles(first uint32, last wire.Opt[uint32], s wire.State) *wire.Dispositio
 	return &wire.Disposition{Role: wire.RoleReceiver, First: first, Last: last, State: s}
 }
 
-// dispositions returns those that came, in short: "0-2 accepted".
+// dispositions returns the dispositions that have arrived, in short: "0-2 accepted".
 func dispositions(c *amqptest.Client) (out []string) {
 	for _, p := range frames(c) {
 		d, ok := p.(*wire.Disposition)
@@ -62,8 +62,8 @@ func dispositions(c *amqptest.Client) (out []string) {
 	return out
 }
 
-// A client's outcome is answered with the same one, settled, a range by ranges. Failed
-// ones are answered one by one (SETL-1), and the link stays.
+// A disposition is answered with the same outcome, settled, and a range of deliveries with ranges.
+// Failed settlements are answered one by one (SETL-1), and the link stays.
 func TestSettlement(t *testing.T) {
 	some := wire.Some[uint32]
 	none := wire.Opt[uint32]{}
@@ -126,7 +126,7 @@ func TestPartialSettlement(t *testing.T) {
 			}
 			c.WriteFrames(0, flow(4, 2, nil))
 			if got := transfers(frames(c)); got != 2 {
-				t.Errorf("the link is no good any more: %d came", got)
+				t.Errorf("the link cannot be used any more: received %d messages", got)
 			}
 		})
 	})
@@ -176,10 +176,10 @@ func TestSettlementOfDetached(t *testing.T) {
 		amqptest.Expect[*wire.Detach](c)
 		c.WriteFrames(0, settles(0, wire.Some[uint32](1), wire.Accepted{}))
 		if got := dispositions(c); got != nil {
-			t.Errorf("the server said %q", got)
+			t.Errorf("the server sent %q", got)
 		}
 		if _, locked := w.count("q"); locked != 2 {
-			t.Fatalf("%d are locked", locked)
+			t.Fatalf("%d messages are locked", locked)
 		}
 		c.Disconnect()
 		other := w.client()
@@ -195,7 +195,7 @@ func TestSettlementOfDetached(t *testing.T) {
 			t.Errorf("settled from another connection: %+v", a)
 		}
 		if active, locked := w.count("q"); active+locked != 0 {
-			t.Errorf("%d are free and %d locked", active, locked)
+			t.Errorf("%d messages are active and %d locked", active, locked)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestSettledTogether(t *testing.T) {
 					t.Errorf("%d %s; %d are active and %d locked", a.Status, a.Text, active, locked)
 				}
 				if lost := "com.microsoft:message-lock-lost"; tc.status == 410 && a.Condition != lost {
-					t.Errorf("the condition is %s, and SDKs know %s", a.Condition, lost)
+					t.Errorf("the condition is %s, but SDKs match %s", a.Condition, lost)
 				}
 			})
 		})
@@ -259,15 +259,15 @@ func TestSettledGoodbye(t *testing.T) {
 				frames(c)
 				c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Settled: true, State: wire.Accepted{}}, bye)
 				if active, locked := w.count("q"); active != 1 || locked != 0 {
-					t.Errorf("%d are free and %d locked", active, locked)
+					t.Errorf("%d messages are active and %d locked", active, locked)
 				}
 			})
 		})
 	}
 }
 
-// Deliveries that the client has not seen go back without counting, however the link
-// ends.
+// Deliveries that the client has not received become available again, and do not count as
+// delivered, however the link ends.
 func TestUnseen(t *testing.T) {
 	for name, bye := range map[string]func(c *amqptest.Client){
 		"detach": func(c *amqptest.Client) { c.WriteFrames(0, &wire.Detach{Closed: true}) },
@@ -286,11 +286,11 @@ func TestUnseen(t *testing.T) {
 				c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 				c.WriteFrames(0, flow(0, 3, func(f *wire.Flow) { f.IncomingWindow = 0 }))
 				if _, locked := w.count("q"); locked != 3 {
-					t.Fatalf("%d are locked", locked)
+					t.Fatalf("%d messages are locked", locked)
 				}
 				bye(c)
 				if active, _ := w.count("q"); active != 3 {
-					t.Fatalf("%d are free", active)
+					t.Fatalf("%d messages are active", active)
 				}
 				other := w.client()
 				other.Attach(0, amqptest.ReceiverAttach(0, "q"))
@@ -305,7 +305,7 @@ func TestUnseen(t *testing.T) {
 						t.Fatal(err)
 					}
 					if n := h.DeliveryCount.Or(99); n != 0 {
-						t.Errorf("a delivery that nobody saw made the count %d", n)
+						t.Errorf("a delivery that the client has not received made the count %d", n)
 					}
 				}
 			})

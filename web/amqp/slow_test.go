@@ -17,8 +17,8 @@ import (
 	"mayfly/web/errorcodes"
 )
 
-// late is a store whose large bodies can be read only after goOn is closed. A read ends
-// early if the caller leaves.
+// late is a store whose large bodies can be read only after goOn is closed. A read returns early if
+// its context ends.
 type late struct {
 	memory.Store
 	goOn  chan struct{}
@@ -90,7 +90,7 @@ func TestGoneWhileABodyIsRead(t *testing.T) {
 		synctest.Wait()
 		rows, err := h.b.Peek(h.Context(), "large", 1, 10, "a test")
 		if err != nil || len(rows) != 2 {
-			h.Fatalf("%d are there, %v", len(rows), err)
+			h.Fatalf("got %d messages, %v", len(rows), err)
 		}
 		for _, r := range rows {
 			if r.Message.Locked() || r.Message.DeliveryCount != 0 {
@@ -113,7 +113,7 @@ func TestWindowClosesWhileABodyIsRead(t *testing.T) {
 		synctest.Wait()
 		got := uint32(len(c.Pending()))
 		if got > 1 {
-			h.Fatalf("%d transfers came into a window of none", got)
+			h.Fatalf("received %d transfers with a window of zero", got)
 		}
 		window(got, 0)
 		if n := uint32(len(c.Pending())); n != got {
@@ -126,14 +126,14 @@ func TestWindowClosesWhileABodyIsRead(t *testing.T) {
 	})
 }
 
-// failing is a store that accepts no large bodies.
+// failing is a store that fails to store large bodies.
 type failing struct{ memory.Store }
 
 var errFull = errors.New("the disk is full")
 
 func (*failing) Stage(context.Context, engine.Key, io.Reader) error { return errFull }
 
-// The rest of a large message that cannot be kept is dropped as it arrives.
+// The rest of a large message that cannot be stored is dropped as it arrives.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubbleWithStore(t, nil, &failing{}, func(h bubbleWorld) {
@@ -181,7 +181,7 @@ func TestGoneWhileTheStoreIsSlow(t *testing.T) {
 		goOn()
 		synctest.Wait()
 		if n := h.active("large"); n != 3 {
-			h.Errorf("%d are there", n)
+			h.Errorf("got %d messages", n)
 		}
 		if n := h.s.IncomingBytes(); n != 0 {
 			h.Errorf("%d bytes are kept", n)
@@ -189,8 +189,8 @@ func TestGoneWhileTheStoreIsSlow(t *testing.T) {
 	})
 }
 
-// Behind a message that the store does not accept, a megabyte waits on its link. Then the
-// client has to wait.
+// While the store blocks on a message, up to a megabyte of further messages waits on the link.
+// Beyond that, the client has to wait.
 func TestLineIsBounded(t *testing.T) {
 	withStuck(t, func(h bubbleWorld, c *amqptest.Client, goOn func()) {
 		c.SendInPieces(0, 0, 0, amqptest.DataMessage(pattern(300_000)), 60_000)
@@ -207,7 +207,7 @@ func TestLineIsBounded(t *testing.T) {
 			c.SendInPieces(0, 0, id, amqptest.DataMessage(pattern(200_000)), 60_000)
 		}
 		if d := time.Since(before); d != 5*time.Second {
-			h.Errorf("the client had to wait %v, and it was 5 s", d)
+			h.Errorf("the client had to wait %v, want 5 s", d)
 		}
 		for range 11 {
 			h.accepted(amqptest.Expect[*wire.Disposition](c).State)
@@ -235,7 +235,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := h.s.IncomingBytes(); n > 2_000_000 {
-			t.Errorf("%d bytes are kept: more than half", n)
+			t.Errorf("%d bytes are kept: more than half the limit", n)
 		}
 		for i := range uint32(6) {
 			c.WriteFrames(0, &wire.Transfer{Handle: i, More: true, Payload: part[400_000:450_000]}, &wire.Transfer{Handle: i, Payload: part[450_000:]})
@@ -244,7 +244,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			}
 		}
 		if busy != 3 {
-			t.Errorf("%d of six were too many at a time; a stream counts for half a megabyte", busy)
+			t.Errorf("%d of six messages were refused, want three; a stream counts for half a megabyte", busy)
 		}
 		synctest.Wait()
 		if n := h.s.IncomingBytes(); n != 0 {
@@ -293,7 +293,7 @@ func TestMemoryIsShared(t *testing.T) {
 			}
 		}
 		if busy != 4 { // 240,000 bytes each
-			t.Errorf("%d of twelve were too many", busy)
+			t.Errorf("%d of twelve messages were refused", busy)
 		}
 		synctest.Wait()
 		if n := h.s.IncomingBytes(); n != 0 {

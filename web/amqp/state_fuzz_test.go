@@ -34,7 +34,7 @@ func FuzzStates(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	for n := range uint64(200) { // a session and some links, then anything
+	for n := range uint64(200) { // a session and some links, then anything at random
 		r := rand.New(rand.NewPCG(1, n))
 		script := []byte{1, 0x10, 255}
 		for h := range byte(4) {
@@ -73,7 +73,7 @@ func FuzzStates(f *testing.F) {
 	})
 }
 
-// A speaker sends what a script says.
+// A speaker sends frames and bytes as a script selects them.
 type speaker struct {
 	script []byte
 	nc     net.Conn
@@ -89,7 +89,7 @@ func (s *speaker) next() byte {
 	return b
 }
 
-// say writes b. It reports false if the server has closed the connection.
+// say writes b. It returns false if the server has closed the connection.
 func (s *speaker) say(b []byte) bool {
 	_, err := s.nc.Write(b)
 	return err == nil
@@ -271,7 +271,7 @@ func overhear(nc net.Conn) error {
 	sessions, links, closed := map[uint16]bool{}, map[link]bool{}, false
 	complain := func(p wire.Performative) error {
 		_, _ = io.Copy(io.Discard, nc) //nolint:errcheck // the test fails anyway
-		return fmt.Errorf("the server said %s after %s", amqptest.Format(p), strings.Join(lines, ", "))
+		return fmt.Errorf("the server sent %s after %s", amqptest.Format(p), strings.Join(lines, ", "))
 	}
 	for {
 		f, err := r.Frame()

@@ -34,11 +34,11 @@ func TestTextsThatClientsMatch(t *testing.T) {
 	check := func(t *testing.T, cond wire.Condition, text string, want wire.Condition, like ...string) {
 		t.Helper()
 		if cond != want {
-			t.Errorf("the condition is %s, not %s", cond, want)
+			t.Errorf("the condition is %s, want %s", cond, want)
 		}
 		for _, name := range like {
 			if !matched[name].MatchString(text) {
-				t.Errorf("%q is not like %v", text, matched[name])
+				t.Errorf("%q does not match %v", text, matched[name])
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func TestTextsThatClientsMatch(t *testing.T) {
 		return func(t *testing.T, d *managementClient) (wire.Condition, string) {
 			why := refused(d.w.client(), a)
 			if why == nil {
-				t.Fatal("it is not refused")
+				t.Fatal("the request is not refused")
 			}
 			return why.Condition, why.Description
 		}
@@ -125,7 +125,7 @@ func TestSettledTwiceInSession(t *testing.T) {
 					return m.answer()
 				}
 				if got := complete(); got.Status != 200 {
-					t.Fatalf("once: %+v", got)
+					t.Fatalf("settled once: %+v", got)
 				}
 				if tc.gone {
 					if err := w.b.BreakSession(t.Context(), "qs", "s", "operator"); err != nil {
@@ -134,7 +134,7 @@ func TestSettledTwiceInSession(t *testing.T) {
 					amqptest.Expect[*wire.Detach](d.c)
 				}
 				if got := complete(); got.Status != 410 || got.Condition != tc.want {
-					t.Errorf("twice: %d %s", got.Status, got.Condition)
+					t.Errorf("settled twice: %d %s", got.Status, got.Condition)
 				}
 			})
 		})

@@ -48,8 +48,8 @@ func (w *world) plain(rule, key string) (*goamqp.Conn, *goamqp.Session) {
 	return c, s
 }
 
-// The server closes the connection of a client that shows no valid token within 20 s of its
-// open. The error says what to do and is logged. A client with a token stays.
+// The server closes the connection of a client that shows no valid token within 20 s of its open.
+// The error explains what to do, and is logged. A client with a token stays connected.
 func TestTokenInTime(t *testing.T) {
 	token := func(resource, key string, lasts time.Duration) string {
 		return sas.Sign(resource, "root", key, time.Now().Add(lasts))
@@ -83,7 +83,7 @@ func TestTokenInTime(t *testing.T) {
 				synctest.Wait()
 				select {
 				case <-c.Done():
-					t.Fatalf("it is closed too early: %v", c.Err())
+					t.Fatalf("the connection was closed too early: %v", c.Err())
 				default:
 				}
 				time.Sleep(2 * time.Millisecond)
@@ -99,13 +99,13 @@ func TestTokenInTime(t *testing.T) {
 				}
 				if want := "no valid token within 20s of its open"; closed != strings.Contains(log.String(), want) ||
 					closed && (c.Err() == nil || !strings.Contains(c.Err().Error(), want) || !strings.Contains(c.Err().Error(), "amqp:unauthorized-access")) {
-					t.Errorf("it was told %v, and the log says\n%s", c.Err(), log)
+					t.Errorf("the client got %v, and the log says\n%s", c.Err(), log)
 				}
 				if tc.stays { // even when its token has expired
 					time.Sleep(time.Hour)
 					synctest.Wait()
 					if err := c.Err(); err != nil {
-						t.Errorf("it was closed later: %v", err)
+						t.Errorf("the connection was closed later: %v", err)
 					}
 				}
 			})
@@ -157,7 +157,7 @@ func TestLinksBeforeToken(t *testing.T) {
 			c.Attach(0, amqptest.ReceiverAttach(2+handle, "$cbs"))
 		}
 		if e := refused(c, amqptest.ReceiverAttach(20, "$cbs")); e == nil || e.Condition != wire.CondUnauthorizedAccess {
-			t.Errorf("one link more: %+v", e)
+			t.Errorf("a further link: %+v", e)
 		}
 		_, s := w.plain("root", "yek")
 		for _, node := range []string{"q/$management", "x/$management", "q"} {
@@ -169,7 +169,7 @@ func TestLinksBeforeToken(t *testing.T) {
 	enforced(t, func(w *world, _ *bytes.Buffer) { // an entity's key opens its entity, and then all others
 		_, s := w.plain("own", "own")
 		if _, err := s.NewSender(w.t.Context(), "q/$management", nil); err == nil {
-			t.Error("management before the key was shown to be one")
+			t.Error("management was attached before a valid token")
 		}
 		for _, node := range []string{"q", "q/$management"} {
 			if _, err := s.NewSender(w.t.Context(), node, nil); err != nil {
@@ -197,10 +197,10 @@ func TestStateBeforeToken(t *testing.T) {
 			}
 		}
 		if ended < 900 {
-			t.Errorf("%d of 2,000 sessions were too many", ended)
+			t.Errorf("%d of 2,000 sessions were refused", ended)
 		}
 		if n := w.s.LinkBytes(); n > 2<<20 {
-			t.Errorf("it has %d bytes", n)
+			t.Errorf("the links use %d bytes", n)
 		}
 		_, s := w.plain("root", "key")
 		if _, err := s.NewSender(w.t.Context(), "q", nil); err != nil {

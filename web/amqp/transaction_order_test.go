@@ -113,7 +113,7 @@ func TestCoordinatorEndsWhileItDeclares(t *testing.T) {
 		declare := (&wire.Declare{}).Append(nil)
 		for range 999 {
 			if _, ok := c.WaitForOutcome(c.on(51, declare)).(wire.Declared); !ok {
-				t.Fatal("not declared")
+				t.Fatal("the transaction was not declared")
 			}
 		}
 		open := busy()
@@ -146,7 +146,7 @@ func TestCoordinatorEndsWhileItDischarges(t *testing.T) {
 		amqptest.Expect[*wire.Detach](c.Client)
 		c.rejected(c.WaitForOutcome(c.on(51, discharge)), wire.CondTransactionUnknownID)
 		if n := c.active("q"); n != 0 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 	})
 }
@@ -180,12 +180,12 @@ func TestOrderOfAStream(t *testing.T) {
 		for _, want := range []uint32{2, 3, 4, 1} {
 			d := amqptest.Expect[*wire.Disposition](c.Client)
 			if c.in(d.State, id); d.First != want {
-				t.Errorf("delivery %d is answered instead of %d", d.First, want)
+				t.Errorf("delivery %d was answered, want %d", d.First, want)
 			}
 		}
 		c.accepted(c.discharge(id, false))
 		if n := c.active("large"); n != 1 {
-			t.Errorf("%d large ones are there", n)
+			t.Errorf("got %d large messages", n)
 		}
 	})
 }
@@ -207,7 +207,7 @@ func TestDischargeBehindAStream(t *testing.T) {
 		c.in(c.WaitForOutcome(1), id)
 		c.accepted(c.WaitForOutcome(discharge))
 		if n := c.active("large"); n != 1 {
-			t.Errorf("%d large ones are there", n)
+			t.Errorf("got %d large messages", n)
 		}
 	})
 }
@@ -232,7 +232,7 @@ func TestDischargeBehindASettlement(t *testing.T) {
 			}
 		}
 		if n := c.active("q"); n != 0 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestStoreFailsInATransaction(t *testing.T) {
 			c.in(c.sendIn(id, 0, []byte("small")), id)
 			h.accepted(c.discharge(id, false))
 			if n := h.active("q"); n != 1 {
-				t.Errorf("%d are there", n)
+				t.Errorf("got %d messages", n)
 			}
 		})
 	})
@@ -287,7 +287,7 @@ func TestTransactionsLineIsBounded(t *testing.T) {
 			}
 		}
 		if in != 4 || busyOnes != 2 { // the connection may use a megabyte
-			t.Errorf("%d were taken, and %d were too many", in, busyOnes)
+			t.Errorf("%d messages were accepted, and %d refused", in, busyOnes)
 		}
 		c.accepted(c.discharge(id, false))
 		synctest.Wait()
@@ -309,7 +309,7 @@ func TestCoordinatorEndsWithinAMessage(t *testing.T) {
 		}
 		c.detach(50)
 		if n := c.s.IncomingBytes(); n != 0 {
-			t.Errorf("%d bytes are kept in the end", n)
+			t.Errorf("%d bytes are kept at the end", n)
 		}
 	})
 }

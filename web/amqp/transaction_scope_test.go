@@ -14,8 +14,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A transaction spans one entity, unless its coordinator is the first link of the session
-// in which all of its operations come (TX-3).
+// A transaction spans one entity, unless its coordinator is the first link of the session that has
+// all of its operations (TX-3).
 func TestTransactionSpans(t *testing.T) {
 	for name, first := range map[string]bool{"TX-3 plain": false, "TX-3 in the session of the coordinator": true} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTransactionSpans(t *testing.T) {
 				}
 				h.accepted(c.discharge(id, false))
 				if q, r := h.active("q"), h.active("r"); q != 1 || r != 3 && !first || r != 4 && first {
-					t.Errorf("%d and %d are there", q, r)
+					t.Errorf("got %d and %d messages", q, r)
 				}
 			})
 		})
@@ -118,7 +118,7 @@ func TestReceiversAttachedTogether(t *testing.T) {
 						}
 					}
 					if len(refused) != min(1, len(tc.refused)) || len(refused) > 0 && !slices.Contains(tc.refused, refused[0]) {
-						t.Errorf("refused are %v", refused)
+						t.Errorf("the refused links are %v", refused)
 					}
 				}
 			})
@@ -136,7 +136,7 @@ func TestSettlementsSpan(t *testing.T) {
 		c.in(c.sendIn(id, 1, nil), id)
 		c.settle(0, 0, id, wire.Accepted{}, false)
 		if got := c.outcomes(); len(got) != 1 || got[0] != "0-0 rejected amqp:not-allowed, unsettled" {
-			t.Errorf("it says %v", got)
+			t.Errorf("the error is %v", got)
 		}
 		h.accepted(c.discharge(id, false))
 	})
@@ -162,11 +162,11 @@ func TestCancelInTransaction(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 			if n := h.active("q"); n != 1 {
-				t.Errorf("%d are there before the end", n)
+				t.Errorf("got %d messages before the transaction ended", n)
 			}
 			h.accepted(c.discharge(id, fail))
 			if n := h.active("q"); n == 1 != fail {
-				t.Errorf("rolled back %t: %d are there", fail, n)
+				t.Errorf("rolled back %t: got %d messages", fail, n)
 			}
 		}
 	})

@@ -104,7 +104,7 @@ func TestSettledInTransaction(t *testing.T) {
 			c.settle(0, 2, id, wire.Accepted{}, false)
 			c.discharges(id, false)
 			synctest.Wait()
-			c.settle(0, 2, nil, wire.Accepted{}, false) // they are no longer the client's
+			c.settle(0, 2, nil, wire.Accepted{}, false) // the deliveries are no longer the client's
 		}, []string{"0-2 within accepted, unsettled", "0-2 within accepted", "discharge accepted"}, 0},
 		"SETL-5 complete, roll back, complete": {func(c *transactionClient, id []byte) {
 			c.settle(0, 2, id, wire.Accepted{}, false)
@@ -191,7 +191,7 @@ func TestSettledInTransaction(t *testing.T) {
 			synctest.Wait()
 			c.GrantCredit(0, 9, 3, 1)
 		}, []string{"1-1 within accepted, unsettled", "discharge accepted", "*wire.Transfer"}, 3},
-		"a later one has it": {func(c *transactionClient, id []byte) { // when the first ends
+		"a later one has it": {func(c *transactionClient, id []byte) { // when the first transaction ends
 			later := c.declare()
 			c.settle(0, 0, id, wire.Accepted{}, false)
 			time.Sleep(2*time.Minute + time.Second)
@@ -226,7 +226,7 @@ func TestSettledInTransaction(t *testing.T) {
 					t.Error(diff)
 				}
 				if n := h.active("q"); n != tc.left {
-					t.Errorf("%d messages are there; want %d", n, tc.left)
+					t.Errorf("got %d messages; want %d", n, tc.left)
 				}
 			})
 		})
@@ -261,7 +261,7 @@ func TestReleasedByRollback(t *testing.T) {
 				synctest.Wait()
 				got := c.outcomes()
 				if !slices.Contains(got, "*wire.Transfer") || vanishes == slices.Contains(got, "discharge accepted") {
-					t.Errorf("session %t, vanishes %t: after the rollback came %v", session, vanishes, got)
+					t.Errorf("session %t, vanishes %t: after the rollback received %v", session, vanishes, got)
 				}
 			})
 		}
@@ -294,7 +294,7 @@ func TestTransactionMissesSettled(t *testing.T) {
 					t.Error(diff)
 				}
 				if n := h.active("q"); n != 3 {
-					t.Errorf("%d messages are there", n)
+					t.Errorf("got %d messages", n)
 				}
 			})
 		})

@@ -42,7 +42,7 @@ func (t *transactionClient) declare() []byte {
 	s := t.coordinate((&wire.Declare{}).Append(nil))
 	d, ok := s.(wire.Declared)
 	if !ok {
-		t.Fatalf("a declare comes to %s", show(s))
+		t.Fatalf("the outcome of a declare is %s", show(s))
 	}
 	return d.TxnID
 }
@@ -79,7 +79,7 @@ func (t *transactionClient) sendIn(id []byte, handle uint32, body []byte) wire.S
 func (t *transactionClient) in(s wire.State, id []byte) {
 	t.Helper()
 	if in, ok := s.(wire.Transactional); !ok || string(in.TxnID) != string(id) || in.Outcome != (wire.Accepted{}) {
-		t.Errorf("what was to be in the transaction is %s", show(s))
+		t.Errorf("the outcome of a send in the transaction is %s", show(s))
 	}
 }
 
@@ -98,7 +98,7 @@ func TestTransaction(t *testing.T) {
 			c.in(c.sendIn(id, 0, pattern(700_000)), id)
 			c.in(c.sendIn(id, 0, []byte("last")), id)
 			if n := h.active("q"); n != 1 {
-				t.Errorf("TX-4: %d are there before the commit", n)
+				t.Errorf("TX-4: got %d messages before the commit", n)
 			}
 			if !fail {
 				c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: got.DeliveryID.Or(99), State: wire.Transactional{TxnID: id, Outcome: wire.Accepted{}}})
@@ -152,7 +152,7 @@ func TestTransactionEnds(t *testing.T) {
 					h.rejected(c.sendIn(id, 0, nil), wire.CondTransactionUnknownID)
 				}
 				if n := h.active("q"); n != 1 {
-					t.Errorf("%d are there", n)
+					t.Errorf("got %d messages", n)
 				}
 				if id := other.declare(); true {
 					other.in(other.sendIn(id, 0, []byte("other")), id)
@@ -174,7 +174,7 @@ func TestTransactionRolledBack(t *testing.T) {
 		amqptest.Expect[*wire.Flow](c.Client)
 		h.accepted(c.Send(0, 1, 1, amqptest.DataMessage([]byte("by way"))))
 		if h.active("there") != 1 || h.active("q") != 0 {
-			t.Error("FWD-14: it did not go there")
+			t.Error("FWD-14: the message was not transferred to the destination")
 		}
 		id := c.declare()
 		c.in(c.sendIn(id, 1, []byte("by way")), id)
@@ -184,7 +184,7 @@ func TestTransactionRolledBack(t *testing.T) {
 		}
 		h.rejected(c.discharge(id, false), wire.CondTransactionRollback)
 		if n := h.active("q"); n != 0 {
-			t.Errorf("%d are there", n)
+			t.Errorf("got %d messages", n)
 		}
 		h.because(h.refused(c.Client, 0, func() wire.Attach { a.Handle = 2; a.Name = "again"; return a }()), wire.CondNotFound)
 		h.rejected(c.coordinate([]byte{0x40}), wire.CondInvalidField)
@@ -211,10 +211,10 @@ func TestHeartbeats(t *testing.T) {
 		for range 60 {
 			time.Sleep(4*time.Second + 10*time.Millisecond)
 			if heard := c.LastReceived(); time.Since(heard) > 4*time.Second+10*time.Millisecond {
-				t.Fatalf("nothing was heard since %v", heard)
+				t.Fatalf("no frame came since %v", heard)
 			}
 			if c.ReadError() != nil || len(c.Pending()) > 0 {
-				break // it was silent for too long itself
+				break // the client itself was silent for too long
 			}
 		}
 		h.because(c.WaitForClose(), wire.CondConnectionForced)
@@ -244,7 +244,7 @@ func TestSlowReader(t *testing.T) {
 			sent++
 		}
 		if sent > 100_000 {
-			t.Errorf("%d requests were read of a client that reads no answer", sent)
+			t.Errorf("%d requests were read from a client that reads no replies", sent)
 		}
 		h.accepted(healthy.Send(0, 0, 0, amqptest.DataMessage(nil)))
 	})

@@ -41,8 +41,7 @@ func setAside(w *world, path engine.Path, n, size int) value.Properties {
 
 const fetchOperation = "com.microsoft:receive-by-sequence-number"
 
-// Ten deferred messages of 200 KB come in one reply, which is no larger than the link
-// announced.
+// Ten deferred messages of 200 KB arrive in one reply, which is no larger than the link announced.
 func TestFetchMany(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -60,10 +59,10 @@ func TestFetchMany(t *testing.T) {
 			t.Fatalf("%d %s", got.Status, got.Text)
 		}
 		if n := uint64(len(payload)); n < 2_000_000 || n > announced {
-			t.Errorf("an answer of %d bytes came where at most %d were announced", n, announced)
+			t.Errorf("a reply has %d bytes, want two million to %d", n, announced)
 		}
 		if _, locked := w.count("q"); locked != 10 {
-			t.Errorf("%d are locked", locked)
+			t.Errorf("%d messages are locked", locked)
 		}
 	})
 }
@@ -139,7 +138,7 @@ func TestAnswerNotDelivered(t *testing.T) {
 		},
 		"it is larger than the client takes": func(t *testing.T, _ *world, c *amqptest.Client, in value.Properties) {
 			if got := answers(c, 100_000).do(fetchOperation, in); got.Status != 403 || got.Condition != "amqp:link:message-size-exceeded" {
-				t.Errorf("the client hears %+v", got)
+				t.Errorf("the client got %+v", got)
 			}
 		},
 		"others push it out": func(_ *testing.T, _ *world, c *amqptest.Client, in value.Properties) {
@@ -163,7 +162,7 @@ func TestAnswerNotDelivered(t *testing.T) {
 				}
 				rows, err := w.b.Peek(t.Context(), "q", 0, 2, "tester")
 				if err != nil || len(rows) != 2 || rows[0].Message.DeliveryCount != 1 {
-					t.Errorf("the first is %+v, %v", rows, err)
+					t.Errorf("the first message is %+v, %v", rows, err)
 				}
 			})
 		})

@@ -10,8 +10,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Features of other brokers that are not supported are refused with an error that says
-// so.
+// Features of other brokers that are not supported are refused with an error that names them.
 func TestUnsupported(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()
@@ -32,7 +31,7 @@ func TestUnsupported(t *testing.T) {
 		} {
 			why := h.refused(c, 0, tc.a)
 			if h.because(why, tc.condition); why != nil && !strings.HasPrefix(why.Description, tc.text) {
-				t.Errorf("it says %s; want %s", why.Description, tc.text)
+				t.Errorf("the error is %s; want %s", why.Description, tc.text)
 			}
 		}
 		later := time.Now().Add(time.Hour).UnixMilli()

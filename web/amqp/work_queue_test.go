@@ -22,7 +22,7 @@ func TestWorkQueue(t *testing.T) {
 			if !l.add(func() {
 				mu.Lock()
 				if busy++; busy > 1 {
-					t.Errorf("%s is done while something else is", name)
+					t.Errorf("%s runs at the same time as another function", name)
 				}
 				mu.Unlock()
 				<-goOn
@@ -42,7 +42,7 @@ func TestWorkQueue(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if !slices.Equal(done, want) {
-				t.Errorf("done are %q, not %q", done, want)
+				t.Errorf("functions run: %q, want %q", done, want)
 			}
 		}
 		come("first")
@@ -56,13 +56,13 @@ func TestWorkQueue(t *testing.T) {
 		goOn <- struct{}{}
 		are("first", "second", "third")
 		if servers != 1 || l.funcs != nil {
-			t.Errorf("%d served it, and it keeps %d", servers, len(l.funcs))
+			t.Errorf("%d goroutines served the queue, and it keeps %d functions", servers, len(l.funcs))
 		}
 		come("fourth")
 		goOn <- struct{}{}
 		are("first", "second", "third", "fourth")
 		if servers != 2 {
-			t.Errorf("%d have served it, one after the other", servers)
+			t.Errorf("%d goroutines have served the queue", servers)
 		}
 	})
 }

@@ -18,7 +18,7 @@ func TestAccess(t *testing.T) {
 	var made, again, renewed AccessRule
 	w.want(200, "PUT", "/access-rules/ci", `{"rights":["send","Listen"],"primaryKey":"mine"}`, &made)
 	if made.Name != "ci" || strings.Join(made.Rights, " ") != "Listen Send" || made.PrimaryKey != "mine" || len(made.SecondaryKey) != 44 || made.CreatedAt.IsZero() {
-		t.Errorf("made %+v", made)
+		t.Errorf("created %+v", made)
 	}
 	w.want(200, "PUT", "/access-rules/ci", `{"rights":["Listen"]}`, &again)
 	if strings.Join(again.Rights, " ") != "Listen" || again.PrimaryKey+again.SecondaryKey != "" {
@@ -54,7 +54,7 @@ func TestAccess(t *testing.T) {
 		w.want(tc.status, tc.method, tc.path, tc.body, nil)
 	}
 	if status, _ := w.ask("DELETE", "/access-rules/"+engine.RootAccessRule, ""); status.StatusCode < 400 {
-		t.Error("the root rule can be removed")
+		t.Error("the root rule was removed")
 	}
 	w.want(204, "DELETE", "/access-rules/ci", "", nil)
 }
@@ -71,11 +71,11 @@ func TestAccessOfAnEntity(t *testing.T) {
 	w.want(200, "PUT", "/access-rules/ci"+of, `{"rights":["Send"]}`, &made)
 	w.want(200, "PUT", "/access-rules/CI"+of, `{"rights":["Listen"],"secondaryKey":"mine"}`, &given)
 	if len(made.SecondaryKey) != 44 || given.PrimaryKey != "" || given.SecondaryKey != "mine" {
-		t.Errorf("made %+v, given a key %+v", made, given)
+		t.Errorf("created %+v, with key %+v", made, given)
 	}
 	w.want(200, "POST", "/access-rules/ci/regenerate"+of+"&key=primary", "", &renewed)
 	if len(made.PrimaryKey) != 44 || len(renewed.PrimaryKey) != 44 || renewed.PrimaryKey == made.PrimaryKey || renewed.SecondaryKey != "" || renewed.Name != "ci" || renewed.CreatedAt != made.CreatedAt {
-		t.Errorf("made %+v, renewed %+v", made, renewed)
+		t.Errorf("created %+v, regenerated %+v", made, renewed)
 	}
 	w.want(200, "PATCH", "/entities/a/b", `{"properties":{"MaxDeliveryCount":3}}`, nil)
 	_, text := w.ask("GET", "/entities/a/b", "")
@@ -127,7 +127,7 @@ func TestAccessNames(t *testing.T) {
 		w.want(200, "PUT", "/access-rules/"+path, `{"rights":["Send"]}`, &made)
 		w.want(200, "POST", "/access-rules/"+path+"/regenerate?key=primary", "", &renewed)
 		if made.Name != want || renewed.Name != want {
-			t.Errorf("%s is called %q, then %q", path, made.Name, renewed.Name)
+			t.Errorf("%s has the name %q, then %q", path, made.Name, renewed.Name)
 		}
 		w.want(204, "DELETE", "/access-rules/"+path, "", nil)
 	}

@@ -57,7 +57,7 @@ func TestActivity(t *testing.T) {
 		}
 	}
 	if got := heard(all); got != "purged < completed < locked < sent < sent < entity-created < started" {
-		t.Errorf("in pieces: %q", got)
+		t.Errorf("page by page: %q", got)
 	}
 	e := all.Events[1]
 	if e.Path != "orders" || e.MessageID != "o-1" || e.Actor != "API 127.0.0.1" || e.Message != got.Messages[0].Key || e.Audited || e.Group != "ends" || e.Epoch != 1 || e.N == 0 || e.At.IsZero() {

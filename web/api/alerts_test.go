@@ -30,12 +30,12 @@ func TestAlertRules(t *testing.T) {
 		t.Errorf("the rule is %+v", is)
 	}
 	at := fmt.Sprint("/alert-rules/", is.ID)
-	webtest.Eventually(t, "it fires", func() bool {
+	webtest.Eventually(t, "the alert fires", func() bool {
 		w.want(200, "GET", at, "", &is)
 		return is.Done == 1
 	})
 	var alerts Alerts
-	webtest.Eventually(t, "it is told", func() bool {
+	webtest.Eventually(t, "the alert is listed", func() bool {
 		w.want(200, "GET", "/alerts", "", &alerts)
 		return len(alerts.Alerts) == 1
 	})
@@ -48,7 +48,7 @@ func TestAlertRules(t *testing.T) {
 	}
 	for _, path := range []string{at, "/alert-rules", "/alerts"} {
 		if _, text := w.ask("GET", path, ""); strings.Contains(text, "correct horse") {
-			t.Errorf("%s tells the secret", path)
+			t.Errorf("the response of %s has the secret", path)
 		}
 	}
 	for field, body := range map[string]string{
@@ -79,7 +79,7 @@ func TestAlertRules(t *testing.T) {
 	var activity Activity
 	w.want(200, "GET", "/activity?q=alert+rule", "", &activity)
 	if len(activity.Events) != 0 && len(activity.Events) != 3 { // this store may have no history
-		t.Errorf("%d events tell of it", len(activity.Events))
+		t.Errorf("the activity has %d events of alert rules", len(activity.Events))
 	}
 }
 
@@ -112,7 +112,7 @@ func TestAlertRulesThatDoNotFit(t *testing.T) {
 	var all AlertRules
 	w.want(200, "GET", "/alert-rules", "", &all)
 	if len(all.Rules) != 1 || all.Rules[0].When != "dead-letter-count" {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 }
 
@@ -127,10 +127,10 @@ func TestAlertReachesWebhook(t *testing.T) {
 	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"auto-deleted","url":"https://example.org/"}`, nil) // the secret is not kept for another host
 	w.want(204, "POST", "/alert-rules/1/test", "", nil)
 	if h := <-got; h.Get("Mayfly-Signature") == "" || h.Get("Mayfly-Rule") != "1" {
-		t.Errorf("it is told with %v", h)
+		t.Errorf("the webhook got the headers %v", h)
 	}
 	var all Deliveries
-	webtest.Eventually(t, "it is known", func() bool {
+	webtest.Eventually(t, "the delivery is recorded", func() bool {
 		w.want(200, "GET", "/alert-rules/1/deliveries", "", &all)
 		return len(all.Deliveries) == 1 && all.Deliveries[0].State == "delivered"
 	})

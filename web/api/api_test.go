@@ -32,7 +32,7 @@ func TestEntities(t *testing.T) {
 		}
 	}
 	if n := len(engine.Properties(engine.Queue)); len(made.Properties) != n {
-		t.Errorf("%d properties are told, of %d", len(made.Properties), n)
+		t.Errorf("got %d properties, want %d", len(made.Properties), n)
 	}
 	w.want(201, "POST", "/entities", `{"kind":"topic","path":"prices"}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"Subscription","path":"prices/subscriptions/eu","properties":{"RequiresSession":"true"}}`, &made)
@@ -89,7 +89,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 	w.want(200, "GET", "/peek/q", "", &peeked)
 	w.want(200, "POST", "/receive/q", `{"limit":5,"wait":"1s"}`, &received)
 	if len(peeked.Messages) != 2 || len(received.Messages) != 2 {
-		t.Fatalf("%d peeked, %d received", len(peeked.Messages), len(received.Messages))
+		t.Fatalf("peeked %d, received %d messages", len(peeked.Messages), len(received.Messages))
 	}
 	for what, got := range map[string]Message{"peeked": peeked.Messages[0], "received": received.Messages[0]} {
 		if d := cmp.Diff(in, got.Outgoing); d != "" {
@@ -101,10 +101,10 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		}
 	}
 	if got := received.Messages[1]; got.BodyBase64 == nil || *got.BodyBase64 != "AP+A" || got.Body != nil || got.ExpiresAt != nil {
-		t.Errorf("bytes came back as %+v", got)
+		t.Errorf("a binary body became %+v", got)
 	}
 	if peeked.Messages[0].LockToken != "" || received.Messages[0].LockToken == "" || received.Messages[0].LockedUntil == nil {
-		t.Error("locks are told of where there are none, or the other way round")
+		t.Error("a peeked message has a lock, or a received one has none")
 	}
 	peeked = Messages{}
 	w.want(200, "GET", "/peek/q?from=2&limit=1", "", &peeked)
@@ -112,7 +112,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		t.Errorf("a locked message is shown as %+v", peeked.Messages)
 	}
 	if m := peeked.Messages[0]; m.LockedSince == nil || m.LockedSince.After(*m.LockedUntil) || m.LockRenewals != 0 || m.LockRenewedAt != nil {
-		t.Errorf("its lock is %+v", m.LockHistory)
+		t.Errorf("the lock is %+v", m.LockHistory)
 	}
 	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+received.Messages[1].LockToken+`"}`, nil)
 	w.want(201, "POST", "/send/q", `{"body":"free"}`, nil)
@@ -123,7 +123,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		for _, m := range got.Messages {
 			seqs = append(seqs, m.SequenceNumber)
 			if m.SequenceNumber == 2 && (m.LockRenewals != 1 || m.LockRenewedAt == nil || m.LockedSince == nil) {
-				t.Errorf("renewed, its lock is %+v", m.LockHistory)
+				t.Errorf("after its renewal the lock is %+v", m.LockHistory)
 			}
 		}
 		if !slices.Equal(seqs, want) {
@@ -139,10 +139,10 @@ func TestSettling(t *testing.T) {
 	var got Messages
 	w.want(200, "POST", "/receive/q", `{"limit":5}`, &got)
 	if len(got.Messages) != 5 {
-		t.Fatalf("received %d", len(got.Messages))
+		t.Fatalf("received %d messages", len(got.Messages))
 	}
 	if got.Messages[0].MessageID == "" { // the JavaScript SDK requires an id
-		t.Error("a message without an id was given none")
+		t.Error("a message without an id got none")
 	}
 	var renewed Renewed
 	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, &renewed)
@@ -158,7 +158,7 @@ func TestSettling(t *testing.T) {
 		w.want(410, "POST", "/settle", body, nil)
 	}
 	if c := w.entity("q").Counts; c != (Counts{Active: 2, Deferred: 1, DeadLetter: 1}) {
-		t.Errorf("afterwards there are %+v", c)
+		t.Errorf("afterwards got %+v", c)
 	}
 	w.want(200, "POST", "/receive/q", `{"sequenceNumbers":[3]}`, &got)
 	if len(got.Messages) != 1 || *got.Messages[0].Body != "3" || got.Messages[0].State != "deferred" {
@@ -186,7 +186,7 @@ func TestPurge(t *testing.T) {
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[1].LockToken+`","outcome":"defer"}`, nil)
 	before := w.entity("q").Counts
 	if before != (Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
-		t.Fatalf("there are %+v", before)
+		t.Fatalf("got %+v", before)
 	}
 	w.want(409, "POST", "/purge/q", `{"states":["active","deferred","scheduled","dead-letter"],"expectedCount":3}`, nil)
 	if after := w.entity("q").Counts; after != before {
@@ -252,7 +252,7 @@ func TestPurgeByFilter(t *testing.T) {
 	}
 	w.want(200, "GET", "/activity", "", nil)
 	if _, text := w.ask("GET", "/activity?q=n+%3C", ""); !strings.Contains(text, `"reason":"-n < -10"`) {
-		t.Errorf("remembered %s", text)
+		t.Errorf("the event has %s", text)
 	}
 	_, text := w.ask("POST", "/purge/q", `{"states":["active"],"filter":"n = 1 n"}`)
 	var p Problem
@@ -273,7 +273,7 @@ func TestTransfers(t *testing.T) {
 		}
 	}
 	if got := w.entity("via").Counts; got != (Counts{TransferDeadLetter: 2}) {
-		t.Errorf("there are %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	var got Messages
 	w.want(200, "POST", "/receive/via/$transfer/$deadletterqueue", `{"mode":"receive-and-delete"}`, &got)
@@ -328,9 +328,9 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 	if _, err := io.WriteString(conn, "POST /api/v1/receive/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{\"wait\":\"60s\"}"); err != nil {
 		t.Fatal(err)
 	}
-	webtest.Eventually(t, "it waits", func() bool { return receivers() == 1 })
+	webtest.Eventually(t, "the receiver waits", func() bool { return receivers() == 1 })
 	conn.Close()
-	webtest.Eventually(t, "the server has noticed", func() bool { return receivers() == 0 })
+	webtest.Eventually(t, "the server has noticed the disconnect", func() bool { return receivers() == 0 })
 	w.want(201, "POST", "/send/q", `[{"body":"1"},{"body":"2"}]`, nil)
 	for _, after := range []int{0, 300, 1 << 19} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/receive/q", strings.NewReader(`{"limit":2}`))
@@ -361,7 +361,7 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 // A brokenPipe fails when the answer is written.
 type brokenPipe struct {
 	header http.Header
-	after  int // bytes that still pass
+	after  int // bytes that can still be written
 }
 
 func (p *brokenPipe) Header() http.Header { return p.header }

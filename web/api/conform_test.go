@@ -21,13 +21,13 @@ func conform(t *testing.T, method, address, body string, status int, media strin
 	o := operationAt(method, address)
 	if o == nil {
 		if status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
-			t.Errorf("%s %s: answered with %d, and not in the document", method, address, status)
+			t.Errorf("%s %s: the status %d is not in the document", method, address, status)
 		}
 		return
 	}
 	response := o.Responses[fmt.Sprint(status)]
 	if response == nil {
-		t.Errorf("%s %s: answered with %d %s, which the document does not say of it", method, o.Path, status, answer)
+		t.Errorf("%s %s: status %d has the type %s, which is not in the document", method, o.Path, status, answer)
 		return
 	}
 	name := func(what string) string { return fmt.Sprintf("%s %s: %s", method, o.Path, what) }
@@ -56,7 +56,7 @@ func conform(t *testing.T, method, address, body string, status int, media strin
 		if status >= 400 {
 			var p Problem
 			if err := json.Unmarshal(d, &p); err != nil || !strings.Contains(response.Description, p.Code) {
-				t.Errorf("%s has a code that the document does not say of %d: %s", name("a problem"), status, d)
+				t.Errorf("%s has a code that is not in the document for status %d: %s", name("a problem"), status, d)
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func check(s *openapi.Schema, v any, at string, null nulls) error {
 	if s.Ref != "" {
 		of := theDocument().Components.Schemas[s.Name()]
 		if of == nil {
-			return fmt.Errorf("%s: there is no schema %s", at, s.Ref)
+			return fmt.Errorf("%s: the schema %s is missing", at, s.Ref)
 		}
 		return check(of, v, at, null)
 	}
@@ -155,7 +155,7 @@ func check(s *openapi.Schema, v any, at string, null nulls) error {
 	case string:
 		is["string"] = true
 		if s.Enum != nil && !slices.Contains(s.Enum, v) {
-			return fmt.Errorf("%s: %q is none of %q", at, v, s.Enum)
+			return fmt.Errorf("%s: %q is not one of %q", at, v, s.Enum)
 		}
 	case json.Number:
 		is["number"] = true
@@ -181,7 +181,7 @@ func check(s *openapi.Schema, v any, at string, null nulls) error {
 		}
 	}
 	if !is[s.Type] {
-		return fmt.Errorf("%s: %v is no %s", at, v, s.Type)
+		return fmt.Errorf("%s: %v is not of type %s", at, v, s.Type)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func check(s *openapi.Schema, v any, at string, null nulls) error {
 func checkMembers(s *openapi.Schema, v map[string]any, at string, null nulls) error {
 	for _, name := range s.Required {
 		if _, ok := v[name]; !ok {
-			return fmt.Errorf("%s: there is no %q", at, name)
+			return fmt.Errorf("%s: %q is missing", at, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -198,7 +198,7 @@ func checkMembers(s *openapi.Schema, v map[string]any, at string, null nulls) er
 			other, ok := s.AdditionalProperties.(*openapi.Schema)
 			if !ok {
 				if s.AdditionalProperties != nil || s.Properties != nil {
-					return fmt.Errorf("%s: there should be no %q", at, name)
+					return fmt.Errorf("%s: %q is not allowed", at, name)
 				}
 				continue
 			}

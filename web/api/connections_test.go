@@ -19,7 +19,7 @@ func TestConnections(t *testing.T) {
 	w := start(t, broker.Options{})
 	var none Connections
 	if w.want(200, "GET", "/connections", "", &none); none.Connections == nil || none.Total != 0 {
-		t.Errorf("nobody is there: %+v", none)
+		t.Errorf("without connections: %+v", none)
 	}
 	at, session := time.Date(2026, 7, 14, 10, 0, 0, 0, time.UTC), "s"
 	w.clients.Add(connections.Connection{
@@ -65,7 +65,7 @@ func TestConnections(t *testing.T) {
 	w.want(204, "DELETE", "/connections/1-1", "", nil)
 	w.want(404, "GET", "/connections/1-1", "", nil)
 	if _, text := w.ask("DELETE", "/connections/1-1", ""); !strings.Contains(text, `"code":"ConnectionNotFound"`) || !strings.Contains(text, "'1-1'") {
-		t.Errorf("twice: %s", text)
+		t.Errorf("disconnected twice: %s", text)
 	}
 	var a Activity
 	w.want(200, "GET", "/activity?scope=audit&limit=1", "", &a)
@@ -121,6 +121,6 @@ func TestConnectionsLocks(t *testing.T) {
 	}
 	c = Connection{}
 	if w.want(200, "GET", "/connections/1-2", "", &c); c.LockedMessages != nil {
-		t.Errorf("another holds %+v", c.LockedMessages)
+		t.Errorf("another connection has the locks %+v", c.LockedMessages)
 	}
 }

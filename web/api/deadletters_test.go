@@ -38,18 +38,18 @@ func TestDeadLettersByGroup(t *testing.T) {
 		var f JobPreview
 		w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"dryRun":true}`, g.Query), &f)
 		if f.Matching != g.Count {
-			t.Errorf("%s means %d, not %d", g.Query, f.Matching, g.Count)
+			t.Errorf("%s matches %d dead letters, want %d", g.Query, f.Matching, g.Count)
 		}
 		if g.FirstAt == nil || g.LastAt == nil || g.LastAt.Before(*g.FirstAt) || g.Path != "orders/$DeadLetterQueue" || len(g.Paths) != 1 || g.Sources[0].Path != "orders" || g.Sources[0].Count != g.Count {
 			t.Errorf("%+v", g)
 		}
 	}
 	if want := "3 Boom|timeout after # ms\n2 Boom|no \"such\" order *\n1 |\n1 Boom|\n"; body != want || all.Examined != 7 || all.Total != 7 {
-		t.Errorf("%d of %d:\n%s, not\n%s", all.Examined, all.Total, body, want)
+		t.Errorf("%d of %d groups:\n%s, want\n%s", all.Examined, all.Total, body, want)
 	}
 	w.want(200, "GET", "/dead-letters", "", &all)
 	if g := all.Groups[0]; g.Count != 4 || len(g.Paths) != 2 || g.Paths[0].Path != "orders/$DeadLetterQueue" || g.Paths[0].Count != 3 || all.Total != 8 {
-		t.Errorf("everywhere: %+v", all)
+		t.Errorf("of all entities: %+v", all)
 	}
 	w.want(404, "GET", "/dead-letters?entity=nowhere", "", nil)
 
@@ -59,6 +59,6 @@ func TestDeadLettersByGroup(t *testing.T) {
 	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)
 	all = DeadLetterGroups{}
 	if w.want(200, "GET", "/dead-letters?entity=orders", "", &all); is.Counts.Done != 3 || all.Total != 4 || all.Groups[0].Error != `no "such" order *` {
-		t.Errorf("%d were resubmitted, and there are %+v", is.Counts.Done, all)
+		t.Errorf("%d were resubmitted, but got %+v", is.Counts.Done, all)
 	}
 }

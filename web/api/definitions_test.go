@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// TestDefinitions: an export is imported into another server, and changes nothing in its own
-// (EMU-8).
+// TestDefinitions: an export can be imported into another server, and changes nothing on its own
+// server (EMU-8).
 func TestDefinitions(t *testing.T) {
 	const file = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"in/out","Properties":{"LockDuration":"PT10S"}}],` +
 		`"Topics":[{"Name":"news","Subscriptions":[{"Name":"eu","Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`
@@ -33,12 +33,12 @@ func TestDefinitions(t *testing.T) {
 	}
 	w.want(200, "POST", "/definitions", file, &got)
 	if d := gocmp.Diff(made, got); d != "" || count() != had+3 {
-		t.Errorf("made %d entities: %s", count(), d)
+		t.Errorf("created %d entities: %s", count(), d)
 	}
 	_, exported := w.ask("GET", "/definitions", "")
 	w.want(200, "POST", "/definitions", exported, &got)
 	if len(got.Steps) != 0 || len(got.Unchanged) != had+3 {
-		t.Errorf("what is there asks for %+v", got)
+		t.Errorf("an import of the export changes %+v", got)
 	}
 	changed := strings.Replace(file, "PT10S", "PT20S", 1)
 	w.want(200, "POST", "/definitions?dryRun=true", changed, &got)
@@ -48,15 +48,15 @@ func TestDefinitions(t *testing.T) {
 	other := start(t, broker.Options{})
 	other.want(200, "POST", "/definitions", exported, &got)
 	if _, again := other.ask("GET", "/definitions", ""); again != exported {
-		t.Errorf("elsewhere it is\n%s\nnot\n%s", again, exported)
+		t.Errorf("the other server has\n%s\nwant\n%s", again, exported)
 	}
 	w.want(200, "POST", "/definitions?dryRun=true", `{"UserConfig":{"Namespaces":[{"Relays":[]}]}}`, &got)
 	if len(got.Warnings) != 1 || got.Warnings[0].Position != "UserConfig.Namespaces[0].Relays" || got.Warnings[0].Reason == "" {
-		t.Errorf("warned of %+v", got.Warnings)
+		t.Errorf("the warnings are %+v", got.Warnings)
 	}
 	const several = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new","Properties":{"LockDuration":1,"ForwardTo":"nowhere"}},{"Name":"new2","Properties":{"ForwardTo":"in/out"}}]}]}}`
 	if _, problem := w.ask("POST", "/definitions", several); !strings.Contains(problem, "LockDuration") || !strings.Contains(problem, "'nowhere'") || strings.Contains(problem, "in/out") {
-		t.Errorf("several problems are %s", problem)
+		t.Errorf("several errors are reported as %s", problem)
 	}
 	for name, tc := range map[string]struct {
 		body   string
@@ -70,7 +70,7 @@ func TestDefinitions(t *testing.T) {
 		"no such forward": {`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new","Properties":{"ForwardTo":"nowhere"}}]}]}}`, 400},
 	} {
 		if got, problem := w.ask("POST", "/definitions", tc.body); got.StatusCode != tc.status || count() != had+3 {
-			t.Errorf("%s: %d %s, and there are %d entities", name, got.StatusCode, problem, count())
+			t.Errorf("%s: %d %s, and got %d entities", name, got.StatusCode, problem, count())
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestDocumentIsServed(t *testing.T) {
 	var got map[string]any
 	w.want(200, "GET", "/openapi.json", "", &got)
 	if got["openapi"] != openapi.Version {
-		t.Errorf("it is OpenAPI %v", got["openapi"])
+		t.Errorf("the OpenAPI version is %v", got["openapi"])
 	}
 	schemas := w.member(got, "components", "schemas")
 	var follow func(v any)
@@ -40,7 +40,7 @@ func TestDocumentIsServed(t *testing.T) {
 			}
 		case map[string]any:
 			if ref, ok := v["$ref"].(string); ok && schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
-				t.Errorf("there is no %s", ref)
+				t.Errorf("%s is missing", ref)
 			}
 			for _, one := range v {
 				follow(one)
@@ -50,10 +50,10 @@ func TestDocumentIsServed(t *testing.T) {
 	follow(got)
 	outgoing := w.member(schemas, "Outgoing")
 	if outgoing["additionalProperties"] != false {
-		t.Errorf("members that a message does not have are taken: %v", outgoing["additionalProperties"])
+		t.Errorf("additional members of a message are allowed: %v", outgoing["additionalProperties"])
 	}
 	if description := w.member(outgoing, "properties", "timeToLive")["description"]; description != "a duration, or never" {
-		t.Errorf("the words beside a member are %q", description)
+		t.Errorf("the description of a member is %q", description)
 	}
 	if entity := w.member(schemas, "Entity"); entity["additionalProperties"] != nil || !slices.Contains(entity["required"].([]any), any("counts")) {
 		t.Errorf("an entity: %v", entity["required"])
@@ -66,7 +66,7 @@ func (w *world) member(v map[string]any, names ...string) map[string]any {
 	for _, n := range names {
 		next, ok := v[n].(map[string]any)
 		if !ok {
-			w.Fatalf("there is no %s in %v", n, v)
+			w.Fatalf("%s is missing in %v", n, v)
 		}
 		v = next
 	}
@@ -79,24 +79,24 @@ func TestRoutesAreWhole(t *testing.T) {
 	for _, r := range routes() {
 		switch {
 		case ids[r.id] || r.id == "":
-			t.Errorf("%s %s: the id %q is nobody else's", r.method, r.path, r.id)
+			t.Errorf("%s %s: the id %q is empty or not unique", r.method, r.path, r.id)
 		case r.summary == "" || strings.HasSuffix(r.summary, "."):
 			t.Errorf("%s: the summary is %q", r.id, r.summary)
 		case !slices.ContainsFunc(groups, func(g openapi.Tag) bool { return g.Name == r.group }):
-			t.Errorf("%s: there is no heading %q", r.id, r.group)
+			t.Errorf("%s: the group %q does not exist", r.id, r.group)
 		case strings.Contains(r.path, "{path}") && !strings.HasSuffix(r.path, "{path}"):
-			t.Errorf("%s: %s goes on after {path}", r.id, r.path)
+			t.Errorf("%s: {path} is not the last part of %s", r.id, r.path)
 		}
 		for _, p := range r.query {
 			if p.description == "" {
-				t.Errorf("%s: nothing is said of %s", r.id, p.name)
+				t.Errorf("%s: %s has no description", r.id, p.name)
 			}
 		}
 		ids[r.id] = true
 	}
 	for _, tag := range groups {
 		if !slices.ContainsFunc(routes(), func(r route) bool { return r.group == tag.Name }) {
-			t.Errorf("nothing is under %s", tag.Name)
+			t.Errorf("the group %s has no operation", tag.Name)
 		}
 	}
 }
@@ -123,10 +123,10 @@ func TestEveryRouteRefuses(t *testing.T) {
 				var p Problem
 				if err := json.Unmarshal([]byte(text), &p); err != nil || p.Status != got.StatusCode || p.Detail == "" || p.Type == "" || p.Title != http.StatusText(p.Status) ||
 					p.Code == "" || !strings.HasPrefix(p.Instance, "/api/v1/") || got.Header.Get("Content-Type") != "application/problem+json" {
-					t.Errorf("%s: %d %s is no problem", what, got.StatusCode, text)
+					t.Errorf("%s: %d %s is not a problem document", what, got.StatusCode, text)
 				}
 				if !slices.Contains(statuses, got.StatusCode) {
-					t.Errorf("%s: %s %.80s is answered with %d %s, want %v", what, o.Method, address, got.StatusCode, text, statuses)
+					t.Errorf("%s: the response to %s %.80s is %d %s, want %v", what, o.Method, address, got.StatusCode, text, statuses)
 				}
 			}
 			good := fill(o, "q")
@@ -293,7 +293,7 @@ func TestEveryStructIsRead(t *testing.T) {
 	}
 	for name := range theDocument().Components.Schemas {
 		if _, ok := words[name]; !ok && name != "Event" { // it is engine/history's
-			t.Errorf("the source of %s is not read", name)
+			t.Errorf("the source of %s was not read", name)
 		}
 	}
 }
@@ -307,7 +307,7 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 				t.Errorf("%s of %s declares no role", p.name, r.id)
 			}
 			if p.role != auth.None && r.requiredRole().Includes(p.role) {
-				t.Errorf("%s of %s takes %s, which its route does", p.name, r.id, p.role)
+				t.Errorf("%s of %s requires the role %s, as its route does", p.name, r.id, p.role)
 			}
 		}
 	}
@@ -333,7 +333,7 @@ func TestErrorsQuoteNames(t *testing.T) {
 	found := 0
 	check := func(file, name string) {
 		if found++; !names[name] {
-			t.Errorf("%s: an error quotes '%s', which no request has", file, name)
+			t.Errorf("%s: an error quotes '%s', which is not part of any request", file, name)
 		}
 	}
 	for _, pattern := range []string{"*.go", "../../engine/job/*.go"} {

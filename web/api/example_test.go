@@ -43,8 +43,8 @@ func furnished(w *world) *world {
 	return w
 }
 
-// varying returns the values of examples that differ in each run, for the operations that need
-// them: how to obtain them.
+// varying returns, by operation, functions that make a value which differs in each run: the value
+// in the example, and the one to send instead.
 func varying(w *world) map[string]func() (instead, is string) {
 	locked := func() (string, string) {
 		var got Messages
@@ -115,14 +115,14 @@ func TestEveryExampleIsAnswered(t *testing.T) {
 				address, body = strings.Replace(address, instead, is, 1), strings.Replace(body, instead, is, 1)
 			}
 			if strings.Contains(address, "{") || (o.RequestBody != nil) != (body != "") {
-				t.Fatalf("the example of %s %s is %s %q", o.Method, o.Path, address, body)
+				t.Fatalf("the example of %s %s is invalid: %s %q", o.Method, o.Path, address, body)
 			}
 			got, text := w.ask(o.Method, escaped(address), body)
 			if fmt.Sprint(got.StatusCode) != o.Status {
-				t.Errorf("%s %s %s is answered with %d %s, want %s", o.Method, address, body, got.StatusCode, text, o.Status)
+				t.Errorf("the response to %s %s %s is %d %s, want %s", o.Method, address, body, got.StatusCode, text, o.Status)
 			}
 			if o.ID == "searchMessages" && !strings.Contains(text, `"hit"`) || o.ID == "peekMessages" && !strings.Contains(text, "hello") {
-				t.Errorf("the example shows nothing: %s", text)
+				t.Errorf("the response to the example is empty: %s", text)
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestEveryAnswerOfAnEmptyNamespaceConforms(t *testing.T) {
 		}
 	}
 	if n < 15 {
-		t.Errorf("%d addresses were answered well", n)
+		t.Errorf("only %d addresses were answered with success", n)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestDocumentSaysEverything(t *testing.T) {
 	explained := func(o *openapi.Operation, what, about string) {
 		t.Helper()
 		if about == "" {
-			t.Errorf("%s: nothing is said of %s", o.ID, what)
+			t.Errorf("%s: %s has no description", o.ID, what)
 		}
 	}
 	for _, r := range routes() {
@@ -199,7 +199,7 @@ func TestDocumentSaysEverything(t *testing.T) {
 				continue
 			}
 			if _, err := r.parseQuery(url.Values{p.name: {fmt.Sprint(such)}}.Encode()); err != nil {
-				t.Errorf("%s: %v is an example of %s: %v", r.id, such, p.name, err)
+				t.Errorf("%s: %v is an invalid example of %s: %v", r.id, such, p.name, err)
 			}
 		}
 	}
@@ -210,10 +210,10 @@ func TestDocumentSaysEverything(t *testing.T) {
 				t.Errorf("%s: %s has no example", o.ID, p.Name)
 			}
 			if p.Schema.Type == "integer" && p.Schema.Minimum == nil {
-				t.Errorf("%s: %s has no least", o.ID, p.Name)
+				t.Errorf("%s: %s has no minimum", o.ID, p.Name)
 			}
 			if p.In == "query" && !strings.HasSuffix(p.Description, ".") {
-				t.Errorf("%s: what is said of %s ends without a stop: %s", o.ID, p.Name, p.Description)
+				t.Errorf("%s: the description of %s does not end with a full stop: %s", o.ID, p.Name, p.Description)
 			}
 		}
 		if o.RequestBody == nil {
@@ -241,11 +241,11 @@ func explainedMembers(t *testing.T, o *openapi.Operation, s *openapi.Schema, see
 	seen[name] = true
 	of := theDocument().Components.Schemas[name]
 	if of.Description == "" {
-		t.Errorf("%s: nothing is said of %s", o.ID, name)
+		t.Errorf("%s: %s has no description", o.ID, name)
 	}
 	for member, m := range of.Properties {
 		if m.Description == "" {
-			t.Errorf("%s: nothing is said of %s.%s", o.ID, name, member)
+			t.Errorf("%s: %s.%s has no description", o.ID, name, member)
 		}
 		explainedMembers(t, o, m, seen)
 	}
@@ -316,7 +316,7 @@ func TestEveryWrongMediaType(t *testing.T) {
 		}
 	}
 	if after := w.everything(); after != before || tried < 50 {
-		t.Errorf("%d were tried; something was changed\nfrom %s\nto   %s", tried, before, after)
+		t.Errorf("%d requests were sent; something was changed\nfrom %s\nto   %s", tried, before, after)
 	}
 	o := operationAt("POST", "/send/orders")
 	for _, tc := range [][2]string{

@@ -201,7 +201,7 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	w.broker.SendMessages("from", spoken)
 	_, lines := w.ask("GET", "/export/from", "")
 	if n := strings.Count(lines, "\n"); n != 3+2+9+4 {
-		t.Errorf("%d lines", n)
+		t.Errorf("got %d lines", n)
 	}
 	for line := range strings.SplitSeq(lines, "\n") {
 		if len(line) > origin.MaxBody {
@@ -221,10 +221,10 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	}
 	got, text := w.ask("POST", "/import/to", cut)
 	if got.StatusCode != 400 || !strings.Contains(text, "before the body of a message does") || !strings.Contains(text, "3 messages before it were imported") {
-		t.Errorf("a body that is cut off: %d %s", got.StatusCode, text)
+		t.Errorf("an incomplete body: %d %s", got.StatusCode, text)
 	}
 	if n := w.entity("to").Counts.Active; n != 7 {
-		t.Errorf("%d messages are there, want 7", n)
+		t.Errorf("got %d messages, want 7", n)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestImportRemapsTimes(t *testing.T) {
 			}
 			switch all := w.exported("/export/q"); {
 			case tc.check == nil && len(all) != 0, tc.check != nil && (len(all) != 1 || !tc.check(all[0])):
-				t.Errorf("there is %+v", all)
+				t.Errorf("got %+v", all)
 			}
 		})
 	}

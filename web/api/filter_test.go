@@ -79,7 +79,7 @@ func TestSuggest(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	if s := ask(url.Values{"of": {"messages"}, "q": {""}}); len(s.Suggestions) == 0 {
-		t.Error("there is nothing to begin with")
+		t.Error("an empty text has no suggestions")
 	}
 	for _, wrong := range []string{"q=x", "of=messages", "of=rules&q=x", "of=messages&q=x&at=-1", "of=messages&q=" + strings.Repeat("x", maxSuggestText+1)} {
 		w.want(400, "GET", "/suggest?"+wrong, "", nil)

@@ -30,11 +30,11 @@ func TestIdempotencyKey(t *testing.T) {
 	first, again := send("k1", "/send/orders", `{"body":"hello"}`, 201)
 	second, twice := send("k1", "/send/orders", `{"body":"hello"}`, 201)
 	if again || !twice || first != second || count() != 1 {
-		t.Errorf("%q %t, then %q %t; there are %d", first, again, second, twice, count())
+		t.Errorf("%q %t, then %q %t; got %d messages", first, again, second, twice, count())
 	}
 	other, _ := send("k2", "/send/orders", `{"body":"hello"}`, 201)
 	if other == first || count() != 2 {
-		t.Errorf("under another key it is %q", other)
+		t.Errorf("with another key got %q", other)
 	}
 	for _, tc := range [][2]string{{"/send/orders", `{"body":"hullo"}`}, {"/send/orders?create=queue", `{"body":"hello"}`}, {"/repeat/orders", `{"message":{"body":"hello"}}`}} {
 		if text, _ := send("k1", tc[0], tc[1], 422); !strings.Contains(text, codeKeyReused) {
@@ -42,7 +42,7 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 	}
 	if n := count(); n != 2 {
-		t.Errorf("there are %d", n)
+		t.Errorf("got %d messages", n)
 	}
 
 	send("k3", "/send/none", `{"body":"hello"}`, 404)
@@ -52,14 +52,14 @@ func TestIdempotencyKey(t *testing.T) {
 	send("k4", "/repeat/orders", `{"message":{"body":"{{uuid}}","repeat":3}}`, 200)
 	send("k4", "/repeat/orders", `{"message":{"body":"{{uuid}}","repeat":3}}`, 200)
 	if n := count(); n != 5 {
-		t.Errorf("repeated, there are %d", n)
+		t.Errorf("after the repetition got %d messages", n)
 	}
 
 	for _, bad := range []string{"", strings.Repeat("k", 256), "k\u00e9"} {
 		send(bad, "/send/orders", `{"body":"hello"}`, 400)
 	}
 	if got, _ := w.ask("POST", "/send/orders", `{}`, "Idempotency-Key", "a", "Idempotency-Key", "b"); got.StatusCode != 400 {
-		t.Errorf("two keys: %d", got.StatusCode)
+		t.Errorf("with two keys got status %d", got.StatusCode)
 	}
 
 	var all sync.WaitGroup
@@ -68,13 +68,13 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	all.Wait()
 	if n := count(); n != 6 {
-		t.Errorf("at once, there are %d", n)
+		t.Errorf("concurrently, got %d messages", n)
 	}
-	for range 3 { // without a key, each request is another
+	for range 3 { // without a key, each request is executed
 		w.want(201, "POST", "/send/orders", `{"body":"the same"}`, nil)
 	}
 	if n := count(); n != 9 {
-		t.Errorf("without a key, there are %d", n)
+		t.Errorf("without a key, got %d messages", n)
 	}
 }
 

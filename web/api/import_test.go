@@ -53,7 +53,7 @@ func TestImportDryRun(t *testing.T) {
 			w.want(200, "POST", "/import/q?dryRun=true"+tc.ask, tc.lines, &got)
 			for i := range got.Failures {
 				if got.Failures[i].Detail == "" {
-					t.Errorf("nothing is said of %+v", got.Failures[i])
+					t.Errorf("the preview has no reason for %+v", got.Failures[i])
 				}
 				got.Failures[i].Detail = ""
 			}
@@ -65,7 +65,7 @@ func TestImportDryRun(t *testing.T) {
 				t.Errorf("preview (-want +got):\n%s", d)
 			}
 			if after := w.everything(); after != before {
-				t.Errorf("it changed %s\nto %s", before, after)
+				t.Errorf("the dry run changed %s\nto %s", before, after)
 			}
 			var done Imported
 			w.want(200, "POST", "/import/q?ttl=keep"+strings.Replace(tc.ask, "&ttl=remaining", "", 1), tc.lines, nil)
@@ -76,14 +76,14 @@ func TestImportDryRun(t *testing.T) {
 			fresh.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":`+tc.properties+`}`, nil)
 			fresh.want(200, "POST", "/import/q?ids=keep"+strings.Replace(tc.ask, "&ids=new", "", 1), tc.lines, &done)
 			if tc.ask != "&ids=new" && (done.Imported+done.Duplicates != tc.want.Messages || done.Duplicates != tc.want.Duplicates || done.Failed != tc.want.Refused+tc.want.Unreadable) {
-				t.Errorf("but what was done is %+v", done)
+				t.Errorf("the import did %+v", done)
 			}
 		})
 	}
 }
 
-// TestImportDryRunOfAFullQueue: a dry run reports where the target would be full (§1.5), and
-// what the import would refuse in any case.
+// TestImportDryRunOfAFullQueue: a dry run reports where the target would be full (§1.5), and which
+// lines the import would refuse in any case.
 func TestImportDryRunOfAFullQueue(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.EntitySize, l.MessageMemory = 100<<10, 0 // only by size
@@ -93,13 +93,13 @@ func TestImportDryRunOfAFullQueue(t *testing.T) {
 	var got ImportPreview
 	w.want(200, "POST", "/import/q?dryRun=true", strings.Repeat(line, 300), &got)
 	if got.Messages != 8 || got.Lines != 300 || got.Full == nil || got.Full.Line != 17 || got.Full.Code != "QuotaExceeded" {
-		t.Errorf("it says %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	w.want(403, "POST", "/import/q", strings.Repeat(line, 300), nil)
 	var q Entity
 	w.want(200, "GET", "/entities/q", "", &q)
 	if q.Counts.Active != got.Messages {
-		t.Errorf("but there are %+v", q.Counts)
+		t.Errorf("the import sent %+v", q.Counts)
 	}
 	w.want(404, "POST", "/import/nowhere?dryRun=true", line, nil)
 	w.want(400, "POST", "/import/q?dryRun=false", line, nil)

@@ -31,7 +31,7 @@ func TestJobs(t *testing.T) {
 		t.Errorf("moved: %+v", is)
 	}
 	if n := w.entity("other").Counts.Active; n != 2 {
-		t.Errorf("%d are there", n)
+		t.Errorf("got %d messages", n)
 	}
 	var undo, list = Job{}, Jobs{}
 	w.want(200, "POST", at+"/undo", "", &undo)
@@ -41,7 +41,7 @@ func TestJobs(t *testing.T) {
 	}
 	w.want(400, "POST", at+"/undo", "", nil)
 	w.want(400, "POST", at+"/resume", "", nil)
-	w.want(200, "DELETE", at, "", &is) // it has ended, and stays so
+	w.want(200, "DELETE", at, "", &is) // the job has ended already, so nothing changes
 	if is.State != "done" || is.UndoneBy != undo.ID {
 		t.Errorf("undone: %+v", is)
 	}
@@ -60,7 +60,7 @@ func TestJobOfChosenMessages(t *testing.T) {
 	w.want(200, "POST", "/jobs", `{"kind":"dead-letter","reason":"why","messages":["`+all[0].System.Key+`","`+all[2].System.Key+`"]}`, &is)
 	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)
 	if c := w.entity("q").Counts; c.DeadLetter != 2 || c.Active != 1 || is.Counts.Done != 2 {
-		t.Errorf("%+v, and there are %+v", is, c)
+		t.Errorf("%+v, and got %+v", is, c)
 	}
 	w.want(200, "POST", "/jobs", `{"kind":"move","to":"sessions","messages":["`+all[1].System.Key+`"]}`, &is)
 	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)

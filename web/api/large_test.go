@@ -27,19 +27,19 @@ func TestLargeBodies(t *testing.T) {
 			t.Fatalf("%s: %d messages", how, len(got.Messages))
 		}
 		if m := got.Messages[0]; m.BodyOmitted || m.Body == nil || *m.Body != limit {
-			t.Errorf("%s: a body of the limit is left out", how)
+			t.Errorf("%s: a body of exactly the limit is omitted", how)
 		}
 	}
 	w.want(200, "GET", "/peek/q", "", &got)
 	check("peek")
 	if m := got.Messages[1]; !m.BodyOmitted || m.Body != nil || m.BodyBase64 != nil || m.Size != maxInlineBody+1 {
-		t.Error("peek: a large body stands in the answer")
+		t.Error("peek: the response has a large body")
 	}
 	got = Messages{}
 	w.want(200, "POST", "/receive/q", `{"limit":2}`, &got)
 	check("receive")
 	if m := got.Messages[1]; !m.BodyOmitted || m.Body != nil || m.BodyBase64 != nil {
-		t.Error("receive: a large body stands in the answer")
+		t.Error("receive: the response has a large body")
 	}
 	for _, m := range got.Messages {
 		w.want(204, "POST", "/settle", `{"lockToken":"`+m.LockToken+`","outcome":"abandon"}`, nil)

@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: steps of %d s: %v", address, got.Step, got.At[last-1:])
 		}
 		if got.Incoming[0] != nil || got.Active[0] != nil {
-			t.Errorf("%s: something is known of the time before", address)
+			t.Errorf("%s: there is a value from before the start", address)
 		}
 		sum := int64(0)
 		for _, n := range got.Incoming {
@@ -38,6 +38,6 @@ func TestMetrics(t *testing.T) {
 	var all Metrics
 	w.want(200, "GET", "/metrics", "", &all)
 	if all.Incoming[len(all.Incoming)-1] != nil {
-		t.Error("the namespace is known, of which there was no sample")
+		t.Error("the namespace has a value, though it was not sampled")
 	}
 }

@@ -12,17 +12,17 @@ func TestNamespaces(t *testing.T) {
 	var n Namespace
 	w.want(201, "POST", "/namespaces", `{"name":"Shop","profile":"premium"}`, &n)
 	if n.Name != "shop" || n.State != "serving" || n.Profile != "premium" || n.Own || n.Temporary || n.Address != "/api/v1/n/shop" || n.Dashboard != "/n/shop" || n.CreatedAt.IsZero() || !n.ExpiresAt.IsZero() {
-		t.Errorf("it is %+v", n)
+		t.Errorf("got %+v", n)
 	}
 	n = Namespace{}
 	w.want(201, "POST", "/namespaces", `{"name":"demo","temporary":true,"expiresIn":"1h"}`, &n)
 	if !n.Temporary || n.ExpiresAt.Sub(n.CreatedAt).Round(1e9) != 3600e9 {
-		t.Errorf("it is %+v", n)
+		t.Errorf("got %+v", n)
 	}
 	var all Namespaces
 	w.want(200, "GET", "/namespaces", "", &all)
 	if len(all.Namespaces) != 3 || !all.Namespaces[0].Own || all.Namespaces[1].Name != "demo" || all.Namespaces[2].Name != "shop" || all.Limit != 3 {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	for body, want := range map[string]struct {
 		status int
@@ -51,7 +51,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	w.want(200, "PATCH", "/namespaces/Shop", `{"profile":"emulator"}`, &n)
 	if n.Name != "shop" || n.State != "serving" || n.Profile != "emulator" {
-		t.Errorf("it is %+v", n)
+		t.Errorf("got %+v", n)
 	}
 	w.want(400, "PATCH", "/namespaces/shop", `{}`, nil)
 	w.want(400, "PATCH", "/namespaces/shop", `{"profile":"gold"}`, nil)
@@ -64,11 +64,11 @@ func TestNamespaces(t *testing.T) {
 	var gone RemovedNamespace
 	w.want(200, "DELETE", "/namespaces/Shop?confirm=SHOP", "", &gone)
 	if gone.Name != "shop" || gone.MovedTo != "aside" {
-		t.Errorf("gone is %+v", gone)
+		t.Errorf("the removed namespace is %+v", gone)
 	}
 	w.want(404, "GET", "/namespaces/shop", "", &p)
 	if p.Code != "NamespaceNotFound" {
-		t.Errorf("it is %+v", p)
+		t.Errorf("got %+v", p)
 	}
 	w.want(404, "DELETE", "/namespaces/shop?confirm=shop", "", nil)
 	own, _, err := w.namespaces.Broker("default")
@@ -82,10 +82,10 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 	if want := "namespace-created shop by API , namespace-created demo by API , namespace-created third by API , namespace-changed shop (emulator) by API , namespace-removed shop by API , "; audited != want {
-		t.Errorf("it is remembered that %q; want %q", audited, want)
+		t.Errorf("the audit events are %q; want %q", audited, want)
 	}
 	w.want(400, "DELETE", "/namespaces/default?confirm=default", "", &p)
 	if p.Code != "InvalidOperation" {
-		t.Errorf("it is %+v", p)
+		t.Errorf("got %+v", p)
 	}
 }

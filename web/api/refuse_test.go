@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 			got, text := w.ask(tc.method, tc.path, tc.body)
 			var p Problem
 			if err := json.Unmarshal([]byte(text), &p); err != nil || got.Header.Get("Content-Type") != "application/problem+json" {
-				t.Fatalf("got %d %q, which is no problem document", got.StatusCode, text)
+				t.Fatalf("got %d %q, which is not a problem document", got.StatusCode, text)
 			}
 			if got.StatusCode != tc.status || p.Status != tc.status || p.Code != tc.code || !strings.Contains(p.Detail, tc.text) {
 				t.Errorf("got  %d %s %s\nwant %d %s %s", got.StatusCode, p.Code, p.Detail, tc.status, tc.code, tc.text)
@@ -224,12 +224,12 @@ func TestProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := problem(&engine.Refusal{Kind: tc.kind, Text: "It went wrong."})
 			if p.Status != tc.status || p.Code != name[strings.LastIndex(name, " ")+1:] || p.Detail != "It went wrong." {
-				t.Errorf("it is %+v", p)
+				t.Errorf("got %+v", p)
 			}
 		})
 	}
 	if p := problem(errors.New("secret")); p.Status != http.StatusInternalServerError || strings.Contains(p.Detail, "secret") {
-		t.Errorf("a surprise is %+v", p)
+		t.Errorf("an unknown error becomes %+v", p)
 	}
 }
 
@@ -249,7 +249,7 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 		if err != nil && problem(err).Status >= 500 {
-			t.Fatalf("%v is nothing to tell a client", err)
+			t.Fatalf("%v is not an error for clients", err)
 		}
 	})
 }
@@ -269,10 +269,10 @@ func FuzzBodies(f *testing.F) {
 				err = setProperties(&config, engine.Queue, c.Properties, engine.DefaultLimits())
 			}
 			if err != nil && problem(err).Status >= 500 {
-				t.Fatalf("%v is nothing to tell a client", err)
+				t.Fatalf("%v is not an error for clients", err)
 			}
 			if err == nil && strings.TrimSpace(s) != "" && !json.Valid([]byte(s)) {
-				t.Fatalf("%q is no JSON", s)
+				t.Fatalf("%q is not JSON", s)
 			}
 		}
 	})

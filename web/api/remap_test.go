@@ -62,7 +62,7 @@ func TestExportEndsWithMessagesPresentAtItsStart(t *testing.T) {
 	w.want(201, "POST", "/send/q", `[{"body":"new"},{"body":"new"}]`, nil)
 	rest, err := io.ReadAll(lines)
 	if n := strings.Count(string(rest), "\n"); err != nil || n != 511 {
-		t.Errorf("%d more lines came, %v", n, err)
+		t.Errorf("%d further lines arrived, %v", n, err)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestImportNamesSomeOfManyFailures(t *testing.T) {
 	var done Imported
 	w.want(200, "POST", "/import/q", strings.Repeat(`{"body":"1"}`+"\n", exchange.MaxFailures+50), &done)
 	if done.Failed != exchange.MaxFailures+50 || len(done.Failures) != exchange.MaxFailures || done.Failures[99].Line != 100 {
-		t.Errorf("%d failed and %d are named", done.Failed, len(done.Failures))
+		t.Errorf("%d failed and %d are listed", done.Failed, len(done.Failures))
 	}
 }
 

@@ -18,7 +18,7 @@ func TestRepeat(t *testing.T) {
 	var dry, got Repeated
 	w.want(200, "POST", "/repeat/q", `{`+message+`,"dryRun":true}`, &dry)
 	if n := w.entity("q").Counts.Active; n != 0 || dry.Sent != 0 || dry.Count != 4 || len(dry.Messages) != 3 || dry.Messages[2].Subject != "s3" || dry.Messages[0].TimeToLive != "PT1M" {
-		t.Fatalf("%d messages, dry %+v", n, dry)
+		t.Fatalf("got %d messages in the dry run %+v", n, dry)
 	}
 	w.want(200, "POST", "/repeat/q", `{`+message+`,"seed":"`+dry.Seed+`"}`, &got)
 	if got.Sent != 3 || got.Duplicates != 1 || got.First != 1 || got.Last != 3 || got.Seed != dry.Seed || got.Job != nil { // m1 is a duplicate: DUP-2
@@ -28,7 +28,7 @@ func TestRepeat(t *testing.T) {
 	w.want(200, "GET", "/peek/q", "", &peeked)
 	for i, m := range peeked.Messages {
 		if *m.Body != *dry.Messages[i].Body || fmt.Sprint(m.Properties) != fmt.Sprint(dry.Messages[i].Properties) {
-			t.Errorf("message %d is %+v, and %+v was shown", i+1, m.Outgoing, dry.Messages[i])
+			t.Errorf("message %d is %+v, but the dry run had %+v", i+1, m.Outgoing, dry.Messages[i])
 		}
 	}
 	w.want(200, "POST", "/repeat/q", `{"message":{"body":"{{as it is}}"}}`, &got)
@@ -44,7 +44,7 @@ func TestRepeatByJob(t *testing.T) {
 	var got Repeated
 	w.want(200, "POST", "/repeat/q", `{"message":{"body":"{{n}}","repeat":1001}}`, &got)
 	if got.Job == nil || got.Job.Kind != "send" || got.Job.To != "q" || got.Count != 1001 || got.Sent != 0 {
-		t.Fatalf("it is %+v", got)
+		t.Fatalf("got %+v", got)
 	}
 	var is Job
 	w.want(200, "GET", fmt.Sprintf("/jobs/%d?wait=20s", got.Job.ID), "", &is)
@@ -63,18 +63,18 @@ func TestTemplates(t *testing.T) {
 	w.want(200, "GET", "/templates/late%20orders", "", &got)
 	raw, err := json.Marshal(got.Message)
 	if err != nil || string(raw) != whole || got.Name != "late orders" || !kept.UpdatedAt.Equal(got.UpdatedAt) {
-		t.Errorf("it is %s %v", raw, err)
+		t.Errorf("got %s %v", raw, err)
 	}
 	w.want(200, "PUT", "/templates/b", `{"bodyBase64":"/w=="}`, nil)
 	var all Templates
 	w.want(200, "GET", "/templates", "", &all)
 	if len(all.Templates) != 2 || all.Templates[0].Name != "b" {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	var sent Repeated
 	w.want(200, "POST", "/repeat/q", `{"template":"late orders","message":{"subject":"other","sessionId":"k","delay":"0s","properties":[{"name":"p","value":"two"},{"name":"q","value":"3"}]},"dryRun":true}`, &sent)
 	if m := sent.Messages[0]; sent.Count != 2 || m.Subject != "other" || m.MessageID != "m1" || m.ScheduledEnqueueTime != "" || *m.Body != "b" || fmt.Sprint(m.Properties) != "[{p two} {q 3}]" {
-		t.Errorf("over the template it is %+v", m)
+		t.Errorf("with other fields than the template: %+v", m)
 	}
 	w.want(204, "DELETE", "/templates/b", "", nil)
 	before := w.everything()

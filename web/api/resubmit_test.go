@@ -23,13 +23,13 @@ func TestEdit(t *testing.T) {
 	w.want(200, "GET", "/peek/r", "", &at)
 	m := at.Messages[0]
 	if got.SequenceNumber != 1 || m.MessageID != "c" || m.Subject != "" || *m.BodyBase64 != "/wA=" || len(m.Properties) != 2 || m.Properties[1].Value.Text() != "3" || w.entity("q").Counts.Active != 2 {
-		t.Errorf("it is %+v, at %d", m, got.SequenceNumber)
+		t.Errorf("got %+v, at %d", m, got.SequenceNumber)
 	}
 	w.want(200, "POST", "/resubmit", `{"key":"`+b+`","message":{"messageId":"d","body":""}}`, &got)
 	at = Messages{}
 	w.want(200, "GET", "/peek/q?from=3", "", &at)
 	if m := at.Messages[0]; got.SequenceNumber != 3 || m.MessageID != "d" || m.Size != 0 || w.entity("q").Counts.Active != 2 {
-		t.Errorf("it is %+v, at %d", m, got.SequenceNumber)
+		t.Errorf("got %+v, at %d", m, got.SequenceNumber)
 	}
 	before := w.everything()
 	for name, tc := range map[string]struct {
@@ -53,6 +53,6 @@ func TestEdit(t *testing.T) {
 	}
 	w.want(200, "POST", "/resubmit", `{"key":"`+a+`","dropDuplicate":true,"message":{"messageId":"d"}}`, &got)
 	if !got.Duplicate || w.entity("q").Counts.Active != 1 {
-		t.Errorf("it is %+v", got)
+		t.Errorf("got %+v", got)
 	}
 }

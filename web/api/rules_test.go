@@ -88,7 +88,7 @@ func TestTry(t *testing.T) {
 		t.Errorf("got %+v and %+v", bad, r)
 	}
 	if n, _ := r.Result.Properties.Lookup("n"); n.Text() != "3" {
-		t.Errorf("the action makes %v of it", r.Result.Properties)
+		t.Errorf("the action results in %v", r.Result.Properties)
 	}
 	w.want(200, "POST", "/test-rules/t/subscriptions/b", `{"message":{},"rule":{"name":"new","filter":"EXISTS(x) OR color = 'red'"}}`, &got)
 	if r := got.Subscriptions[0].Rules[0]; len(got.Subscriptions) != 1 || r.Matches || !r.Clauses[1].Properties[0].Missing {
@@ -101,7 +101,7 @@ func TestTry(t *testing.T) {
 		var got RuleTrialResult
 		w.want(200, "POST", "/test-rules/t/subscriptions/b", `{"message":{"timeToLive":"PT1H"},"rule":{"name":"new","action":"`+action+`"}}`, &got)
 		if a := got.Subscriptions[0].Rules[0].Result; a == nil || a.TimeToLive != want || strings.Contains(action, "Via") != (a.ViaPartitionKey == "k") {
-			t.Errorf("%s makes %+v", action, got.Subscriptions[0].Rules[0])
+			t.Errorf("%s results in %+v", action, got.Subscriptions[0].Rules[0])
 		}
 	}
 	w.want(400, "POST", "/test-rules/t", `{"rule":{"name":"r","filter":"("}}`, nil)
@@ -109,7 +109,7 @@ func TestTry(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	w.want(400, "POST", "/test-rules/q", `{}`, nil)
 	if e := w.entity("t/subscriptions/a"); e.Counts != (Counts{}) { // nothing was sent
-		t.Errorf("there are %+v", e.Counts)
+		t.Errorf("got %+v", e.Counts)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestSafeModeRefuses(t *testing.T) {
 			switch r.destruction {
 			case destroys:
 				if got.StatusCode != 403 || !strings.Contains(text, `"code":"SafeMode"`) {
-					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
+					t.Errorf("the response to %s %s is %d %s", r.method, address, got.StatusCode, text)
 				}
 				if w.everything() != before {
 					t.Error("something has changed")
@@ -45,7 +45,7 @@ func TestSafeModeRefuses(t *testing.T) {
 			case mayDestroy: // below
 			default:
 				if fmt.Sprint(got.StatusCode) != o.Status {
-					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
+					t.Errorf("the response to %s %s is %d %s", r.method, address, got.StatusCode, text)
 				}
 			}
 		})
@@ -79,7 +79,7 @@ func TestSafeModeByRequest(t *testing.T) {
 			limits.MinTTL = time.Millisecond
 			w := furnished(start(t, broker.Options{Limits: &limits}))
 			if strings.Contains(name, "run out") {
-				webtest.Eventually(t, "they would run out", func() bool {
+				webtest.Eventually(t, "the messages would have expired", func() bool {
 					var got UpdateImpact
 					w.want(200, "PATCH", "/entities/orders?dryRun=true", tc.body, &got)
 					return got.Expire > 0
@@ -97,10 +97,10 @@ func TestSafeModeByRequest(t *testing.T) {
 	}
 	w := everyExample(t)
 	if _, text := w.safely().ask("GET", "/health", ""); !strings.Contains(text, `"safeMode":true`) {
-		t.Errorf("it does not say that it is safe: %s", text)
+		t.Errorf("the error does not mention Safe mode: %s", text)
 	}
 	if _, text := w.ask("GET", "/health", ""); strings.Contains(text, "safe") {
-		t.Errorf("it says that it is safe: %s", text)
+		t.Errorf("the error mentions Safe mode: %s", text)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestEveryDeleteIsJudged(t *testing.T) {
 	}
 	for _, r := range routes() {
 		if r.method == "DELETE" && (r.destruction == nondestructive) != (harmless[r.id] != "") {
-			t.Errorf("%s %s: say in its route whether it ruins something, or here why not", r.method, r.path)
+			t.Errorf("%s %s: declare in its route that it destroys something, or list it as harmless", r.method, r.path)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 		"testAlertRule",                 // changes nothing here
 		"testRules",                     // changes nothing
 		"importDefinitions", "startJob", // the example only counts: see below
-		"renewLock", "acceptSession", "renewSession", // done by a client of messages, which the log does not record
+		"renewLock", "acceptSession", "renewSession", // actions of messaging clients, which are not recorded
 	}
 	for _, r := range routes() {
 		if r.method == "GET" || slices.Contains(silent, r.id) {
@@ -146,7 +146,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			if got, text := w.ask(r.method, escaped(address), body); got.StatusCode >= 300 {
 				t.Fatalf("%d %s", got.StatusCode, text)
 			}
-			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
+			webtest.Eventually(t, "the event is in the log", func() bool { return w.changed(from) })
 		})
 	}
 	for name, tc := range map[string]struct{ method, path, body string }{
@@ -157,7 +157,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			w := everyExample(t)
 			from := w.last()
 			w.want(200, tc.method, tc.path, tc.body, nil)
-			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
+			webtest.Eventually(t, "the event is in the log", func() bool { return w.changed(from) })
 		})
 	}
 }

@@ -36,7 +36,7 @@ func TestScenesAreAdded(t *testing.T) {
 	w.want(404, "GET", "/scenes/lunch", "", nil)
 	w.want(200, "PUT", "/scenes/lunch", lunch, &s)
 	if s.ID != "lunch" || s.From != "added" || s.Steps != 3 || len(s.Captions) != 3 || s.Captions[1] != "Nobody comes." || s.Text != lunch {
-		t.Errorf("it is %+v", s)
+		t.Errorf("got %+v", s)
 	}
 	w.want(200, "PUT", "/scenes/lunch", strings.Replace(lunch, "Lunch", "Dinner", 1), nil)
 	for name, tc := range map[string]struct {
@@ -62,7 +62,7 @@ func TestScenesAreAdded(t *testing.T) {
 	}
 	w.want(200, "GET", "/scenes/lunch", "", &s)
 	if s.Title != "Dinner" {
-		t.Errorf("it is %+v", s)
+		t.Errorf("got %+v", s)
 	}
 	if got, text := w.ask("PUT", "/scenes/lunch", lunch, "Content-Type", "text/yaml; charset=utf-8"); got.StatusCode != 200 {
 		t.Errorf("as YAML: %s", text)
@@ -77,13 +77,13 @@ func TestScenesAreAdded(t *testing.T) {
 	w.want(200, "GET", "/scenes", "", &all)
 	for _, e := range all.Scenes {
 		if e.From != "program" || e.Steps == 0 || e.Title == "" {
-			t.Errorf("there is %+v", e)
+			t.Errorf("got %+v", e)
 		}
 	}
 }
 
 // TestPlays: a playback goes forward, back and to its beginning, once for each request; its clock
-// is turned, and its namespace is like any other.
+// can be changed, and its namespace is like any other.
 func TestPlays(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(200, "PUT", "/scenes/lunch", lunch, nil)
@@ -92,73 +92,74 @@ func TestPlays(t *testing.T) {
 	w.want(201, "POST", "/playbacks", `{"scene":"lunch"}`, &p)
 	began := p.Clock
 	if p.Step != 0 || p.Steps != 3 || p.Caption != "What nobody fetches gets cold." || p.Rate != 0 || p.Address != "/api/v1/n/"+p.Name || p.Finished {
-		t.Errorf("it begins as %+v", p)
+		t.Errorf("at first got %+v", p)
 	}
 	at := "/playbacks/" + p.Name
 	w.want(400, "POST", at+"/next", "", nil)
 	w.want(409, "POST", at+"/next?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", &p)
 	if p.Step != 1 || p.Caption != "Two soups." || len(p.Expectations) != 1 || !p.Expectations[0].OK || p.Dashboard != "/n/"+p.Name+"/q/kitchen" {
-		t.Errorf("after a step it is %+v", p)
+		t.Errorf("after a step got %+v", p)
 	}
 	w.want(409, "POST", at+"/next?step=0", "", nil)
 
 	var advanced AdvanceResult
 	w.want(200, "POST", at+"/advance", `{"next":"auto-delete"}`, &advanced)
 	if !advanced.To.IsZero() || !advanced.Playback.Clock.Equal(began) {
-		t.Errorf("to nothing: %+v", advanced)
+		t.Errorf("advanced to no event: %+v", advanced)
 	}
 	w.want(400, "POST", at+"/advance", `{"next":"tomorrow"}`, nil)
 	w.want(200, "POST", at+"/advance", `{"next":"expiry"}`, &advanced)
 	if !advanced.To.Equal(began.Add(time.Minute)) || !advanced.Playback.Clock.Equal(advanced.To) {
-		t.Errorf("to the expiry: %+v", advanced)
+		t.Errorf("advanced to the expiry: %+v", advanced)
 	}
 	for _, body := range []string{`{}`, `{"rate":2}`, `{"rate":-1}`} {
 		w.want(400, "PUT", at+"/clock", body, nil)
 	}
 	w.want(200, "PUT", at+"/clock", `{"rate":60}`, &p)
 	if p.Rate != 60 {
-		t.Errorf("turned it is %+v", p)
+		t.Errorf("after the clock was changed: %+v", p)
 	}
 	w.want(200, "PUT", at+"/clock", `{"rate":0}`, &p)
 
 	p = Playback{}
 	w.want(200, "POST", at+"/back?step=1", "", &p)
 	if p.Step != 0 || len(p.Expectations) != 0 {
-		t.Errorf("back it is %+v", p)
+		t.Errorf("after a step back: %+v", p)
 	}
 	w.want(409, "POST", at+"/back?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", nil)
 	w.want(200, "POST", at+"/next?step=1&animate=true", "", nil)
-	webtest.Eventually(t, "it is played", func() bool {
+	webtest.Eventually(t, "the animated step has ended", func() bool {
 		p = Playback{}
 		w.want(200, "GET", at, "", &p)
 		return !p.Playing
 	})
 	if p.Step != 2 || len(p.Expectations) != 1 || p.Expectations[0].OK || p.Expectations[0].Actual == "" {
-		t.Errorf("not as it says: %+v", p)
+		t.Errorf("a failed expectation is shown as %+v", p)
 	}
 	w.want(200, "POST", at+"/next?step=2", "", &p)
 	if !strings.Contains(p.Error, "Step 3: 'kitchen' has only 0 of 1 messages") || !p.Finished {
-		t.Errorf("in trouble it is %+v", p)
+		t.Errorf("after an error: %+v", p)
 	}
 	w.want(400, "POST", at+"/next?step=3", "", nil)
 	p = Playback{}
 	w.want(200, "POST", at+"/reset", "", &p)
 	if p.Step != 0 || p.Error != "" || p.Finished {
-		t.Errorf("from its beginning it is %+v", p)
+		t.Errorf("from the beginning: %+v", p)
 	}
 	var all Playbacks
 	w.want(200, "GET", "/playbacks", "", &all)
 	if len(all.Playbacks) != 1 || all.Playbacks[0].Name != p.Name {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	w.want(204, "DELETE", at, "", nil)
 	w.want(404, "GET", at, "", nil)
 	w.want(404, "GET", "/namespaces/"+p.Name, "", nil)
 }
 
-// TestPlayWithoutNamespace: a playback whose namespace is removed is gone like one that was ended.
+// TestPlayWithoutNamespace: a playback whose namespace is removed has ended, like one that was
+// ended by a request.
 func TestPlayWithoutNamespace(t *testing.T) {
 	w := start(t, broker.Options{})
 	var p Playback
@@ -167,7 +168,7 @@ func TestPlayWithoutNamespace(t *testing.T) {
 	var all Playbacks
 	w.want(200, "GET", "/playbacks", "", &all)
 	if len(all.Playbacks) != 0 {
-		t.Errorf("it is listed: %+v", all)
+		t.Errorf("the playback is listed: %+v", all)
 	}
 	at := "/playbacks/" + p.Name
 	for _, r := range [][3]string{
@@ -219,7 +220,7 @@ func TestScenesInLanguages(t *testing.T) {
 	var p Problem
 	w.want(400, "PUT", "/scenes/lunch", lunch+strings.Replace(czech, "[Čekají.]", "[]", 1), &p)
 	if len(p.Faults) != 1 || p.Faults[0].Line != 21 || p.Faults[0].At != "cs, step 1" {
-		t.Errorf("one that lacks a text: %+v", p)
+		t.Errorf("a scene that lacks a text: %+v", p)
 	}
 	w.want(200, "PUT", "/scenes/lunch", lunch+czech, nil)
 	var s Scene
@@ -230,10 +231,10 @@ func TestScenesInLanguages(t *testing.T) {
 		w.want(200, "GET", "/scenes/lunch"+ask, "", &s)
 		w.want(200, "GET", "/scenes"+ask, "", &all)
 		if got := s.Language + " " + s.Title + " " + s.Captions[1]; got != want || !strings.HasPrefix(want, all.Scenes[len(all.Scenes)-1].Language+" "+all.Scenes[len(all.Scenes)-1].Title) {
-			t.Errorf("with %q it is %q, not %q", ask, got, want)
+			t.Errorf("with %q got %q, want %q", ask, got, want)
 		}
 		if len(s.Languages) != 1 || s.Text != lunch+czech {
-			t.Errorf("with %q it is %+v", ask, s)
+			t.Errorf("with %q got %+v", ask, s)
 		}
 	}
 	if got, text := w.ask("GET", "/scenes/lunch", "", "Accept-Language", "cs"); got.StatusCode != 200 || !strings.Contains(text, "Nobody comes.") {
@@ -252,7 +253,7 @@ func TestScenesInLanguages(t *testing.T) {
 		}
 	}
 	if q.Title != "Oběd" || q.Caption != "Co si nikdo nevyzvedne, vystydne." || q.Language != "cs" {
-		t.Errorf("it begins as %+v", q)
+		t.Errorf("at first got %+v", q)
 	}
 	wantResults("POST", "/next?step=0&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
 	wantResults("GET", "", "", "Lunch", "Two soups.", "They wait.")
@@ -263,7 +264,7 @@ func TestScenesInLanguages(t *testing.T) {
 	var all Playbacks
 	w.want(200, "GET", "/playbacks?lang=cs", "", &all)
 	if len(all.Playbacks) != 1 || all.Playbacks[0].Title != "Oběd" {
-		t.Errorf("there is %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	var advanced AdvanceResult
 	w.want(200, "POST", at+"/advance?lang=cs", `{"next":"expiry"}`, &advanced)

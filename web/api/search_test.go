@@ -37,7 +37,7 @@ func (w *world) searched(q string) (ids []string, end Finished) {
 			w.Errorf("%s: after %d hits: %s", q, len(ids), line)
 		}
 	}
-	w.Fatalf("%s has no end", q)
+	w.Fatalf("%s has no last line", q)
 	return nil, end
 }
 
@@ -72,7 +72,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s: %q, %+v", q, ids, end)
 		}
 		if cut := strings.Contains(q, "limit="); (end.Next != "") != cut { // a complete search has no next
-			t.Errorf("%s: it goes on from %q", q, end.Next)
+			t.Errorf("%s: it continues from %q", q, end.Next)
 		}
 	}
 	// Portions together are complete, and the last has no next.
@@ -85,7 +85,7 @@ func TestSearch(t *testing.T) {
 		q = "q=prop.odd:true&limit=30&cursor=" + url.QueryEscape(end.Next)
 	}
 	if len(ids) != 200 || !slices.IsSortedFunc(ids, func(a, b string) int { return strings.Compare(a[:1], b[:1]) }) {
-		t.Errorf("%d in portions: %q", len(ids), ids)
+		t.Errorf("%d hits in batches: %q", len(ids), ids)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestSemantics(t *testing.T) {
 		"NAME-6 any case": func(w *world) {
 			w.want(201, "POST", "/entities", create("Q1"), nil)
 			if got := w.entity("q1").Path; got != "Q1" {
-				w.Errorf("it is called %s", got)
+				w.Errorf("the path is %s", got)
 			}
 			w.want(409, "POST", "/entities", create("q1"), nil)
 		},
@@ -95,24 +95,24 @@ func TestSemantics(t *testing.T) {
 		"RT-2 never accessed": func(w *world) {
 			w.want(201, "POST", "/entities", create("q"), nil)
 			if e := w.entity("q"); e.AccessedAt != nil {
-				w.Errorf("a fresh queue was accessed at %v", e.AccessedAt)
+				w.Errorf("a new queue was accessed at %v", e.AccessedAt)
 			}
 			w.want(201, "POST", "/send/q", `{}`, nil)
 			if e := w.entity("q"); e.AccessedAt == nil {
-				w.Error("a send is no access")
+				w.Error("a send does not count as access")
 			}
 		},
 		"TTL-10 without the element": func(w *world) {
 			w.want(201, "POST", "/entities", create("q"), nil)
 			if got := w.entity("q").Properties["DefaultMessageTimeToLive"]; got != "P10675199DT2H48M5.4775807S" {
-				w.Errorf("it is %v", got)
+				w.Errorf("got %v", got)
 			}
 			w.want(200, "PATCH", "/entities/q", `{"properties":{"DefaultMessageTimeToLive":"P10675199DT2H48M5.4775807S"}}`, nil)
 			w.want(201, "POST", "/send/q", `{}`, nil)
 			var got Messages
 			w.want(200, "POST", "/receive/q", `{}`, &got)
 			if got.Messages[0].ExpiresAt != nil {
-				w.Errorf("it expires at %v", got.Messages[0].ExpiresAt)
+				w.Errorf("the message expires at %v", got.Messages[0].ExpiresAt)
 			}
 		},
 		"TTL-15 computed when peeked": func(w *world) {
@@ -122,7 +122,7 @@ func TestSemantics(t *testing.T) {
 			w.want(200, "GET", "/peek/q", "", &got)
 			for i, want := range []time.Duration{time.Minute, 30 * time.Second} {
 				if m := got.Messages[i]; m.ExpiresAt == nil || m.ExpiresAt.Sub(m.EnqueuedTime) != want {
-					w.Errorf("it expires at %v; want %v after %v", m.ExpiresAt, want, m.EnqueuedTime)
+					w.Errorf("the message expires at %v; want %v after %v", m.ExpiresAt, want, m.EnqueuedTime)
 				}
 			}
 		},
@@ -132,7 +132,7 @@ func TestSemantics(t *testing.T) {
 				w.want(201, "POST", "/entities", `{"kind":"`+e.kind+`","path":"`+path+`","properties":{"AutoDeleteOnIdle":"PT5M"}}`, nil)
 				e := w.entity(path)
 				if e.Properties["AutoDeleteOnIdle"] != "PT5M" || e.DeletesAt == nil || e.DeletesAt.Sub(e.CreatedAt) < 5*time.Minute {
-					w.Errorf("%s has %v and goes at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
+					w.Errorf("%s has %v and is deleted at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
 				}
 				w.want(200, "PATCH", "/entities/"+path, `{"properties":{"AutoDeleteOnIdle":"PT10M"}}`, nil)
 				if e := w.entity(path); e.Properties["AutoDeleteOnIdle"] != "PT10M" {
@@ -141,7 +141,7 @@ func TestSemantics(t *testing.T) {
 				w.want(400, "PATCH", "/entities/"+path, `{"properties":{"AutoDeleteOnIdle":"PT4M59S"}}`, nil)
 				w.want(200, "PATCH", "/entities/"+path, `{"properties":{"AutoDeleteOnIdle":null}}`, nil)
 				if e := w.entity(path); e.Properties["AutoDeleteOnIdle"] != engine.MaxDurationText || e.DeletesAt != nil {
-					w.Errorf("%s has %v and goes at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
+					w.Errorf("%s has %v and is deleted at %v", path, e.Properties["AutoDeleteOnIdle"], e.DeletesAt)
 				}
 			}
 		},
@@ -153,7 +153,7 @@ func TestSemantics(t *testing.T) {
 			w.want(200, "GET", "/peek/q", "", &peeked)
 			for i, m := range peeked.Messages {
 				if m.LockToken != "" || i == 1 && m.LockedUntil != nil {
-					w.Errorf("a lock is told of: %+v", m)
+					w.Errorf("a lock is shown: %+v", m)
 				}
 			}
 			w.want(400, "POST", "/settle", `{"lockToken":"`+peeked.Messages[1].LockToken+`","outcome":"complete"}`, nil)
@@ -166,7 +166,7 @@ func TestSemantics(t *testing.T) {
 				var peeked Messages
 				w.want(200, "GET", "/peek/q", "", &peeked)
 				if got := w.entity("q").Counts; got.Active != int64(n+1) || len(peeked.Messages) != n+1 {
-					w.Errorf("%+v are counted, %d are seen", got, len(peeked.Messages))
+					w.Errorf("the counts are %+v, but %d messages were peeked", got, len(peeked.Messages))
 				}
 			}
 		},
@@ -184,15 +184,15 @@ func TestUpdateDryRun(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"DeadLetteringOnMessageExpiration":true}}`, nil)
 	w.want(201, "POST", "/send/q", `[{},{},{}]`, nil)
 	w.want(200, "POST", "/receive/q", `{}`, nil)
-	webtest.Eventually(t, "a millisecond is over", func() bool {
+	webtest.Eventually(t, "a millisecond has passed", func() bool {
 		before := w.everything()
 		var got UpdateImpact
 		w.want(200, "PATCH", "/entities/q?dryRun=true", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, &got)
 		if w.everything() != before {
-			t.Fatalf("looking changed %s to %s", before, w.everything())
+			t.Fatalf("reading changed %s to %s", before, w.everything())
 		}
 		return got == UpdateImpact{Expire: 2, DeadLetter: 2, WhenUnlocked: 1}
 	})
 	w.want(200, "PATCH", "/entities/q", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, nil)
-	webtest.Eventually(t, "they have run out", func() bool { return w.entity("q").Counts.DeadLetter == 2 })
+	webtest.Eventually(t, "the messages have expired", func() bool { return w.entity("q").Counts.DeadLetter == 2 })
 }

@@ -58,7 +58,7 @@ func TestSessions(t *testing.T) {
 	// A lock broken by an operator counts as a delivery of the messages held under it.
 	w.want(200, "POST", "/receive/q", `{"sessionLockToken":"`+second.SessionLockToken+`"}`, nil)
 	w.want(204, "DELETE", "/session/q?id=b", "", nil)
-	webtest.Eventually(t, "the hold is over", func() bool {
+	webtest.Eventually(t, "the session's lock is broken", func() bool {
 		a, _ := w.ask("POST", "/renew-lock", `{"sessionLockToken":"`+second.SessionLockToken+`"}`)
 		return a.StatusCode == 410
 	})

@@ -13,7 +13,7 @@ func TestViews(t *testing.T) {
 	w := start(t, broker.Options{})
 	var all Views
 	if w.want(200, "GET", "/views", "", &all); len(all.Views) != 0 {
-		t.Errorf("there are %+v", all)
+		t.Errorf("got %+v", all)
 	}
 	var v View
 	w.want(200, "PUT", "/views/late%20orders", `{"columns":["seq","prop.a region","json.\"x\".id"],"lists":["messages"],"default":true}`, &v)
@@ -66,10 +66,10 @@ func TestViews(t *testing.T) {
 		}
 	}
 	if got := names(); !slices.Equal(got, want) {
-		t.Errorf("there are %q, not %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	w.want(204, "DELETE", "/views/dead%20ends", "", nil)
 	if got := names(); !slices.Equal(got, want[1:]) {
-		t.Errorf("there are %q", got)
+		t.Errorf("got %q", got)
 	}
 }

@@ -23,10 +23,10 @@ func TestMessagesAreCounted(t *testing.T) {
 			_, err := parseMessages(raw)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; n > tc.most {
-				t.Errorf("it takes %d bytes; want %d at most", n, tc.most)
+				t.Errorf("it allocates %d bytes; want at most %d", n, tc.most)
 			}
 			if (err == nil) != (tc.want == "") || err != nil && err.Error() != tc.want {
-				t.Errorf("it is %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -59,7 +59,7 @@ func TestAnOpenServerNeedsNoSignIn(t *testing.T) {
 		t.Errorf("got %+v, %v", caller, err)
 	}
 	if got := auth.FromContext(t.Context()); got.IsKnown() {
-		t.Errorf("a context that nobody has told is of %+v", got)
+		t.Errorf("a context without a caller has %+v", got)
 	}
 	if got := auth.FromContext(auth.WithCaller(t.Context(), caller)); got != caller {
 		t.Errorf("got %+v", got)
@@ -80,7 +80,7 @@ func TestRoles(t *testing.T) {
 		}
 		r := auth.Roles()[has]
 		if err := auth.Authorize(auth.Caller{}, r); !errors.Is(err, auth.ErrUnauthenticated) {
-			t.Errorf("nobody for %s: %v", r, err)
+			t.Errorf("an unknown caller for %s: %v", r, err)
 		}
 		if again, err := auth.ParseRole(r.String()); again != r || err != nil {
 			t.Errorf("%s is read as %s, %v", r, again, err)
@@ -135,13 +135,13 @@ func TestCookiesAreSetInOnePlace(t *testing.T) {
 			found++
 			here := filepath.Base(path) == "cookie.go" && filepath.Base(filepath.Dir(path)) == "auth"
 			if by := string(m[1]); by != "auth" && !(here && by == "http") {
-				t.Errorf("%s sets a cookie by %s", path, m[0])
+				t.Errorf("%s sets a cookie with %s", path, m[0])
 			}
 		}
 		return err
 	})
 	if err != nil || found < 8 {
-		t.Errorf("%d cookies are set: %v", found, err)
+		t.Errorf("found %d calls of SetCookie: %v", found, err)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestCookieName(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = host
 		if got := auth.CookieName(r, "mayfly_x"); got != want {
-			t.Errorf("at %q it is called %q, want %q", host, got, want)
+			t.Errorf("at %q the cookie has the name %q, want %q", host, got, want)
 		}
 	}
 }
@@ -171,9 +171,9 @@ func TestKey(t *testing.T) {
 	}
 	first, again := auth.Caller{Name: "ana", Method: auth.Password, ID: "1"}, auth.Caller{Name: "ana", Method: auth.Password, ID: "2", Role: auth.Viewer}
 	if first.Key() != again.Key() {
-		t.Error("who signs in again is somebody else")
+		t.Error("a second sign-in has another key")
 	}
 	if renamed := (auth.Caller{Name: "eva", Method: auth.OIDC, Subject: "https://a 1"}); seen[renamed.Key()].Name != "ana" {
-		t.Error("who is called otherwise at the provider is somebody else")
+		t.Error("another name at the provider changes the key")
 	}
 }

@@ -90,7 +90,7 @@ func TestFault(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			if strings.HasPrefix(got, trust) && !strings.Contains(got, w.path("ca.pem")) {
-				t.Errorf("%q does not name the file of the CA", got)
+				t.Errorf("%q does not name the CA's file", got)
 			}
 		})
 	}
@@ -108,6 +108,6 @@ func TestCountedBelowTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	if connlimit.Unwrap(nc) != counted {
-		t.Error("the budget does not find its connection")
+		t.Error("the budget did not find the connection")
 	}
 }

@@ -88,7 +88,7 @@ func (w *world) trusting(a *certificate.Manager, ca []byte, name string) (*x509.
 	w.Helper()
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
-		w.Fatalf("%s is no certificate", ca)
+		w.Fatalf("%s is not a certificate", ca)
 	}
 	return w.shake(a, &tls.Config{RootCAs: pool, ServerName: name, Time: w.now})
 }
@@ -139,7 +139,7 @@ func TestFirstStart(t *testing.T) {
 	}
 	for _, name := range []string{"evil.example", "127.0.0.2", "a.b.servicebus.windows.net", "servicebus.windows.net.evil.example"} {
 		if _, err := w.trusting(a, w.read("ca.pem"), name); err == nil {
-			t.Errorf("it is taken for %s", name)
+			t.Errorf("the certificate is valid for %s", name)
 		}
 	}
 	if a.CA() != w.path("ca.pem") || !slices.Contains(a.Names(), "*.queues.example") || !slices.Contains(a.Names(), "10.1.2.3") {
@@ -163,10 +163,10 @@ func TestNothingWeak(t *testing.T) {
 	w := newWorld(t)
 	a := w.open()
 	if _, err := w.shake(a, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}); err == nil {
-		t.Error("it speaks TLS 1.1")
+		t.Error("the server accepts TLS 1.1")
 	}
 	if _, err := w.shake(a, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err != nil {
-		t.Errorf("it does not speak TLS 1.2: %v", err)
+		t.Errorf("the server does not accept TLS 1.2: %v", err)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestStolenKeySignsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		chain := between
-		if tc.forge.IsCA { // and a certificate that it signs
+		if tc.forge.IsCA { // also test a certificate that the forged one signs
 			chain = between.Clone()
 			chain.AddCert(forged)
 			below := x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: start, NotAfter: start.Add(time.Hour), DNSNames: []string{"localhost"}}
@@ -219,13 +219,13 @@ func TestStolenKeySignsLittle(t *testing.T) {
 	root, _ := pem.Decode(w.read("ca.pem"))
 	ca, err := x509.ParseCertificate(root.Bytes)
 	if err != nil || !ca.PermittedDNSDomainsCritical || len(ca.PermittedDNSDomains) == 0 || len(ca.PermittedIPRanges) == 0 {
-		t.Errorf("the root may sign anything: %v", err)
+		t.Errorf("the root may sign any name: %v", err)
 	}
 	if !stolen.Leaf.PermittedDNSDomainsCritical || len(stolen.Leaf.PermittedIPRanges) == 0 {
-		t.Error("the issuer is bound by its root alone, which not every client asks")
+		t.Error("only the root limits the names, which not every client checks")
 	}
 	if key := stolen.PrivateKey.(*ecdsa.PrivateKey); key.PublicKey.Equal(ca.PublicKey) {
-		t.Error("that is the root's key")
+		t.Error("the key of the root is in the folder")
 	}
 }
 
@@ -237,24 +237,24 @@ func TestCAStays(t *testing.T) {
 	for _, names := range [][]string{{"a.example"}, nil, {"b.a.example"}} {
 		w.served(w.open(names...), "localhost")
 		if !bytes.Equal(w.read("ca.pem"), first) {
-			t.Errorf("for %v there is a new CA", names)
+			t.Errorf("for %v a new CA was made", names)
 		}
 	}
 	if w.log.Len() > 0 {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 	a := w.open("b.example")
 	w.served(a, "b.example")
 	if bytes.Equal(w.read("ca.pem"), first) {
-		t.Error("a name that is new is of the former CA")
+		t.Error("a new name is signed by the former CA")
 	}
 	if !strings.Contains(w.log.String(), "new local CA") || !strings.Contains(w.log.String(), "b.example") {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 	second := w.read("ca.pem")
 	w.served(w.open("a.example"), "a.example") // the new CA has the names of the former one
 	if !bytes.Equal(w.read("ca.pem"), second) {
-		t.Error("servers with different names take the CA from each other")
+		t.Error("servers with different names replace each other's CA")
 	}
 }
 
@@ -265,19 +265,19 @@ func TestRenewal(t *testing.T) {
 	first, ca := w.served(a, "localhost"), w.read("ca.pem")
 	w.pass(20*24*time.Hour - time.Second)
 	if c := w.served(a, "localhost"); !c.Equal(first) {
-		t.Error("it is renewed early")
+		t.Error("the certificate was renewed early")
 	}
 	w.pass(time.Second)
 	second := w.served(a, "localhost")
 	if second.Equal(first) || !bytes.Equal(w.read("ca.pem"), ca) {
-		t.Error("it is not renewed by the same CA")
+		t.Error("the certificate was not renewed by the same CA")
 	}
 	for range 70 {
 		w.pass(29 * 24 * time.Hour)
 		w.served(a, "localhost")
 	}
 	if bytes.Equal(w.read("ca.pem"), ca) || !strings.Contains(w.log.String(), "new local CA") {
-		t.Error("the CA ends, and there is none after it")
+		t.Error("the CA has expired without a new one")
 	}
 	w.pass(10 * 365 * 24 * time.Hour) // no client connected for long
 	w.served(a, "localhost")
@@ -339,7 +339,7 @@ func (w *world) put(name string, content []byte) {
 	if err := os.WriteFile(w.path(name), content, 0o600); err != nil {
 		w.Fatal(err)
 	}
-	// File systems may not tell two writes of one moment apart.
+	// File systems may not distinguish the times of two writes at the same moment.
 	if err := os.Chtimes(w.path(name), w.now(), w.now()); err != nil {
 		w.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestOperatorsOwn(t *testing.T) {
 		t.Errorf("got %q %v", a.CA(), a.Names())
 	}
 	if _, err := os.Stat(w.path("ca.pem")); err == nil {
-		t.Error("there is a CA nobody needs")
+		t.Error("an unneeded CA was made")
 	}
 
 	w.pass(time.Minute)
@@ -373,17 +373,17 @@ func TestOperatorsOwn(t *testing.T) {
 		}
 	}
 	if n := strings.Count(w.log.String(), "cannot be renewed"); n != 1 {
-		t.Errorf("logged is, %d times, %s", n, &w.log)
+		t.Errorf("logged %d times: %s", n, &w.log)
 	}
 	w.pass(time.Minute)
 	third := w.given("mine.example")
 	if _, err := w.trusting(a, third, "mine.example"); err != nil {
-		t.Errorf("once it is whole again: %v", err)
+		t.Errorf("after the key was replaced: %v", err)
 	}
 	w.pass(2 * time.Hour)
 	w.open()
 	if !strings.Contains(w.log.String(), "has expired") {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 }
 
@@ -414,7 +414,7 @@ func TestRefusals(t *testing.T) {
 			tc.prepare(w)
 			_, err := w.try(tc.names...)
 			if err == nil {
-				t.Fatal("it opens")
+				t.Fatal("Open succeeded")
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
@@ -451,7 +451,7 @@ func TestReadableKey(t *testing.T) {
 	}
 	w.open()
 	if !strings.Contains(w.log.String(), "other users may read the key") {
-		t.Errorf("logged is %s", &w.log)
+		t.Errorf("logged %s", &w.log)
 	}
 }
 
@@ -476,6 +476,6 @@ func TestAlso(t *testing.T) {
 	}
 	again, names := open("192.0.2.7", "192.0.2.8", "eu.broker.lan", "wiki.lan")
 	if !bytes.Equal(first, again) || !slices.Contains(names, "192.0.2.7") || slices.Contains(names, "192.0.2.8") || !slices.Contains(names, "eu.broker.lan") || slices.Contains(names, "wiki.lan") {
-		t.Errorf("elsewhere the names are %q, and the CA is the same: %t", names, bytes.Equal(first, again))
+		t.Errorf("at another address the names are %q, and the CA is the same: %t", names, bytes.Equal(first, again))
 	}
 }

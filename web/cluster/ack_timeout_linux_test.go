@@ -30,10 +30,10 @@ func TestDeafPathsAreGivenUp(t *testing.T) {
 		return is
 	}
 	if got := option(unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); got != int(ackTimeout.Milliseconds()) {
-		t.Errorf("what is sent is tried for %d ms", got)
+		t.Errorf("the timeout of unacknowledged data is %d ms", got)
 	}
 	idle, every, times := option(unix.IPPROTO_TCP, unix.TCP_KEEPIDLE), option(unix.IPPROTO_TCP, unix.TCP_KEEPINTVL), option(unix.IPPROTO_TCP, unix.TCP_KEEPCNT)
 	if on := option(unix.SOL_SOCKET, unix.SO_KEEPALIVE); on == 0 || idle+every*times != int(ackTimeout.Seconds()) {
-		t.Errorf("where nothing is sent it is asked after %d s, %d times, every %d s; on: %d", idle, times, every, on)
+		t.Errorf("keep-alive begins after %d s, %d probes, every %d s; on: %d", idle, times, every, on)
 	}
 }

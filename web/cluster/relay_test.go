@@ -57,7 +57,8 @@ func near(t *testing.T, s cluster.Secret, o cluster.Options) *cluster.Relay {
 	return r
 }
 
-// startRelay serves a line on a port, and sends what Forward returns to came.
+// startRelay serves a port that forwards its requests through l, and sends the results of Forward
+// to came.
 func startRelay(t *testing.T, l *cluster.Forwarder, port cluster.Port) (url string, came <-chan error) {
 	t.Helper()
 	errs := make(chan error, 16)
@@ -107,14 +108,14 @@ func TestRequestArrivesAsItWas(t *testing.T) {
 	defer w.Body.Close()
 	text, err := io.ReadAll(w.Body)
 	if err != nil || w.StatusCode != http.StatusTeapot || string(text) != "short and stout" || w.Header.Get("X-Own") != "far" || w.Header.Get("Content-Security-Policy") != "" {
-		t.Errorf("answered %d %v %q, %v", w.StatusCode, w.Header, text, err)
+		t.Errorf("the response is %d %v %q, %v", w.StatusCode, w.Header, text, err)
 	}
 	if err := <-came; err != nil {
 		t.Error(err)
 	}
 	is := <-got
 	if !strings.HasPrefix(is.Remote, "127.0.0.1:") || is.Remote != is.Passed.Client {
-		t.Errorf("the client is %q, told as %q", is.Remote, is.Passed.Client)
+		t.Errorf("the client is %q, want the one of the request: %q", is.Remote, is.Passed.Client)
 	}
 	client := is.Remote
 	want := heard{
@@ -126,8 +127,8 @@ func TestRequestArrivesAsItWas(t *testing.T) {
 	}
 }
 
-// A server that does not know the secret, or wants another server, is rejected. The
-// forwarding server learns this, and the client learns nothing of it.
+// A server that does not know the secret, or expects another server, is rejected. The forwarding
+// server gets the reason, and the client does not.
 func TestUnknownServersAreRejected(t *testing.T) {
 	asked := make(chan struct{}, 16)
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }), AMQP: func(*cluster.Conn) { asked <- struct{}{} }})
@@ -149,7 +150,7 @@ func TestUnknownServersAreRejected(t *testing.T) {
 			}
 			w.Body.Close()
 			if err := <-came; err == nil || errors.Is(err, cluster.ErrOutcomeUnknown) || w.StatusCode != http.StatusServiceUnavailable || w.Header.Get("Content-Security-Policy") == "" {
-				t.Errorf("answered %d %v after %v", w.StatusCode, w.Header, err)
+				t.Errorf("the response is %d %v after %v", w.StatusCode, w.Header, err)
 			}
 			nc, err := l.OpenAMQP(t.Context(), cluster.ClientInfo{})
 			if err == nil { // in TLS 1.3 the other end's rejection arrives with the first read
@@ -157,21 +158,21 @@ func TestUnknownServersAreRejected(t *testing.T) {
 				_ = nc.Close()
 			}
 			if err == nil {
-				t.Error("AMQP was let in")
+				t.Error("an AMQP connection was accepted")
 			}
 		})
 	}
-	// Without a certificate, as any client.
+	// Connects without a certificate, as any client.
 	nc, err := tls.Dial("tcp", o.endpoint.Addresses[0], &tls.Config{InsecureSkipVerify: true, ServerName: "FAR", NextProtos: []string{"http/1.1"}})
 	if err == nil {
 		_, _ = io.WriteString(nc, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:errcheck // the read fails without it
 		if _, err = bufio.NewReader(nc).ReadString('\n'); err == nil {
-			t.Error("a client without a certificate was answered")
+			t.Error("a client without a certificate got a response")
 		}
 		_ = nc.Close()
 	}
 	if len(asked) > 0 {
-		t.Error("somebody was let in")
+		t.Error("a connection was accepted")
 	}
 }
 
@@ -185,7 +186,7 @@ func over(t *testing.T, r *cluster.Relay, at cluster.Endpoint) *cluster.Forwarde
 	return l
 }
 
-// A body and its answer go through as they come, however long they take.
+// The bodies of a request and of its answer are forwarded as they arrive, however long they take.
 func TestBodiesAreStreamed(t *testing.T) {
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -227,15 +228,14 @@ func TestBodiesAreStreamed(t *testing.T) {
 			}
 		}
 		if line, err := hear.ReadString('\n'); err != nil || line != "heard "+word+"\n" {
-			t.Fatalf("heard %q, %v", line, err)
+			t.Fatalf("received %q, %v", line, err)
 		}
 	}
 	_ = say.Close()
 }
 
-// When the line is closed, because the namespace has another owner, no client waits any
-// longer: unanswered requests get an error to try again, and answers that have begun are
-// cut off.
+// When the Forwarder is closed, because the namespace has another owner, no client waits any
+// longer: unanswered requests get an error to try again, and answers that have begun are cut off.
 func TestClosedRelayEndsRunningRequests(t *testing.T) {
 	begun := make(chan struct{}, 4)
 	let := make(chan struct{})
@@ -288,7 +288,7 @@ func TestClosedRelayEndsRunningRequests(t *testing.T) {
 	}
 	joined := make(chan struct{})
 	go func() { l.Join(ours, owner); close(joined) }()
-	for range 4 { // for each, the request at the owner and the beginning of an answer at the client
+	for range 4 { // for each request, its arrival at the owner and the beginning of the answer at the client
 		<-begun
 	}
 	l.Close()
@@ -298,11 +298,11 @@ func TestClosedRelayEndsRunningRequests(t *testing.T) {
 		}
 	}
 	if err := <-came; !errors.Is(err, cluster.ErrOutcomeUnknown) {
-		t.Errorf("who waited is told %v", err)
+		t.Errorf("the waiting client got %v", err)
 	}
 	<-joined
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the client of AMQP has %v", err)
+		t.Errorf("the AMQP client got %v", err)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestConnectionArrivesAsItWas(t *testing.T) {
 	go func() { _, _ = io.WriteString(client, words) }() //nolint:errcheck // what comes back is read
 	b := make([]byte, len(words))
 	if _, err := io.ReadFull(client, b); err != nil || string(b) != words {
-		t.Errorf("back came %q, %v", b, err)
+		t.Errorf("the echo is %q, %v", b, err)
 	}
 	c := <-got
 	is.Namespace = "shop"
@@ -336,7 +336,7 @@ func TestConnectionArrivesAsItWas(t *testing.T) {
 	_ = client.Close()
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // the read returns the error
 	if _, err := c.Read(b); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-		t.Errorf("after the client has gone: %v", err)
+		t.Errorf("after the client has disconnected: %v", err)
 	}
 }
 

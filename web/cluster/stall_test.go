@@ -56,7 +56,7 @@ func TestStalledRequestsOfServersEnd(t *testing.T) {
 			}()
 			text, _ := io.ReadAll(nc) //nolint:errcheck // any error ends the connection
 			if after := time.Since(began); after > timeout.StallTimeout+time.Second {
-				t.Errorf("with %q it ended after %s: %q", header, after, text)
+				t.Errorf("with %q the request ended after %s: %q", header, after, text)
 			}
 		}
 		if err := far.Close(t.Context()); err != nil {
@@ -103,7 +103,7 @@ func TestClientsThatTakeNothingAreGivenUp(t *testing.T) {
 			line := r.Forwarder("shop", cluster.Endpoint{Name: "FAR"})
 			client, of := net.Pipe()
 			owner, far := net.Pipe()
-			go func() { // the owner gives its client up
+			go func() { // the owner gives up its client
 				_ = far.SetWriteDeadline(time.Now().Add(timeout.StallTimeout)) //nolint:errcheck // any error ends the connection
 				_, _ = far.Write(make([]byte, 1<<20))                          //nolint:errcheck // any error ends the connection
 				_ = far.Close()
@@ -111,7 +111,7 @@ func TestClientsThatTakeNothingAreGivenUp(t *testing.T) {
 			began := time.Now()
 			line.Join(of, owner)
 			if after := time.Since(began); after > 2*timeout.StallTimeout {
-				t.Errorf("it was over after %s", after)
+				t.Errorf("the connection ended after %s", after)
 			}
 			_, _ = bufio.NewReader(client).ReadByte() //nolint:errcheck // any error ends the connection
 			line.Close()

@@ -118,16 +118,16 @@ func TestAttackerBetweenServers(t *testing.T) {
 	defer owner.Close()
 	for _, want := range []string{"/confidential", "confidential"} {
 		if path := <-took; path != want {
-			t.Errorf("it took %q, not %q", path, want)
+			t.Errorf("the server received %q, want %q", path, want)
 		}
 	}
 	streams := w.heard()
 	if len(streams) != 2 {
-		t.Fatalf("there were %d connections", len(streams))
+		t.Fatalf("got %d connections", len(streams))
 	}
 	for _, bytes := range streams {
 		if text := string(bytes); strings.Contains(text, "confidential") || strings.Contains(text, "shop") || len(text) < 500 {
-			t.Errorf("it is to be read: %d bytes %.300q", len(text), text)
+			t.Errorf("the data can be read: %d bytes %.300q", len(text), text)
 		}
 		asked.Go(func() {
 			nc, err := net.Dial("tcp", o.endpoint.Addresses[0])
@@ -138,13 +138,13 @@ func TestAttackerBetweenServers(t *testing.T) {
 			defer nc.Close()
 			_, _ = nc.Write(bytes) //nolint:errcheck // the server may have hung up already
 			if _, err := io.Copy(io.Discard, nc); errors.Is(err, context.DeadlineExceeded) {
-				t.Error("it waits for more")
+				t.Error("the server does not end the connection")
 			}
 		})
 	}
 	asked.Wait()
 	if len(took) > 0 {
-		t.Errorf("what was said again was taken: %q", <-took)
+		t.Errorf("replayed bytes were accepted: %q", <-took)
 	}
 }
 
@@ -194,10 +194,10 @@ func TestImpostorLearnsNothing(t *testing.T) {
 	}
 	w.Body.Close()
 	if err := <-came; err == nil || w.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("answered %d after %v", w.StatusCode, err)
+		t.Errorf("the response is %d after %v", w.StatusCode, err)
 	}
 	if nc, err := line.OpenAMQP(t.Context(), cluster.ClientInfo{Key: "confidential"}); err == nil {
-		t.Error("AMQP goes there")
+		t.Error("an AMQP connection reached the impostor")
 		nc.Close()
 	}
 	l.Close()
@@ -207,11 +207,11 @@ func TestImpostorLearnsNothing(t *testing.T) {
 	for text := range heard {
 		n++
 		if len(text) > 0 {
-			t.Errorf("it heard %q", text)
+			t.Errorf("the impostor received %q", text)
 		}
 	}
 	if n < 2 {
-		t.Errorf("only %d came", n)
+		t.Errorf("only %d connections arrived", n)
 	}
 }
 
@@ -236,14 +236,14 @@ func TestMuteOwnerIsGivenUp(t *testing.T) {
 		return w.StatusCode
 	}
 	if got := code(alone); got != http.StatusServiceUnavailable {
-		t.Errorf("answered %d", got)
+		t.Errorf("the response is %d", got)
 	}
 	if err := <-came; !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("given up with %v", err)
+		t.Errorf("the attempt ended with %v", err)
 	}
 	both, came := startRelay(t, n.Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{mute.Addr().String(), o.endpoint.Addresses[0]}}), cluster.Dashboard)
 	if got := code(both); got != http.StatusTeapot {
-		t.Errorf("with another address: answered %d after %v", got, <-came)
+		t.Errorf("with another address: the response is %d after %v", got, <-came)
 	}
 }
 
@@ -280,11 +280,11 @@ func TestPassedOnWithoutWord(t *testing.T) {
 			}
 			w.Body.Close()
 			if w.StatusCode != http.StatusBadRequest {
-				t.Errorf("answered %d", w.StatusCode)
+				t.Errorf("the response is %d", w.StatusCode)
 			}
 		})
 	}
 	if len(asked) > 0 {
-		t.Errorf("it was asked as %+v", <-asked)
+		t.Errorf("the owner got the request %+v", <-asked)
 	}
 }

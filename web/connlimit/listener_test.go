@@ -46,12 +46,12 @@ func TestOutOfFiles(t *testing.T) {
 	l := b.Listen(&scarce{b: b, out: []net.Conn{&fake{at: "192.0.2.2"}, &fake{at: "192.0.2.3"}}}, HTTP)
 	nc, err := l.Accept()
 	if err != nil || !first.isClosed() || !Unwrap(nc).Admit() {
-		t.Fatalf("the first is closed: %v, %v", first.isClosed(), err)
+		t.Fatalf("the first connection was closed: %v, %v", first.isClosed(), err)
 	}
 	Unwrap(nc).Exempt() // it cannot be closed for others
 	next, err := l.Accept()
 	if err != nil || Unwrap(nc).isClosed() || Unwrap(next).phase != emergency {
-		t.Errorf("with nothing to close the next is in phase %d, %v", Unwrap(next).phase, err)
+		t.Errorf("with nothing to close, the next connection is in phase %d, %v", Unwrap(next).phase, err)
 	}
 	if n := len(b.reserve); n != reservedFiles {
 		t.Errorf("%d files are in reserve", n)
@@ -69,10 +69,10 @@ func TestEmergencyEnds(t *testing.T) {
 		b.placeConn(c, false)
 		at := time.Now()
 		if _, err := ours.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(at) != emergencyTimeout {
-			t.Errorf("it ended after %s, by %v", time.Since(at), err)
+			t.Errorf("the connection ended after %s, with %v", time.Since(at), err)
 		}
 		if !c.Evicted() || c.Admit() || len(b.emergency[HTTP]) != 0 {
-			t.Error("it has a place still")
+			t.Error("the connection still has a place")
 		}
 	})
 }
@@ -89,13 +89,13 @@ func TestFarewell(t *testing.T) {
 		at := time.Now()
 		arrive(b, "192.0.2.1")
 		if _, err := ours.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || text == "" || time.Since(at) != leavingTimeout {
-			t.Errorf("%q, it ended after %s by %v", text, time.Since(at), err)
+			t.Errorf("read %q; the connection ended after %s with %v", text, time.Since(at), err)
 		}
 		if _, err := c.Read(make([]byte, 1)); err == nil {
-			t.Error("it can be read")
+			t.Error("an evicted connection can be read")
 		}
 		if _ = c.Close(); b.leaving != 0 {
-			t.Errorf("%d are leaving", b.leaving)
+			t.Errorf("%d connections are still closing", b.leaving)
 		}
 	})
 }
@@ -124,11 +124,11 @@ func TestEvictedReadsAnEnd(t *testing.T) {
 		server = append(server, c)
 	}
 	if _, err := server[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the evicted one reads %v", err)
+		t.Errorf("the evicted connection reads %v", err)
 	}
 	_ = server[1].Close()
 	if _, err := server[1].Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("one that its server closed reads %v", err)
+		t.Errorf("a connection closed by its server reads %v", err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestHeaderOfProxies(t *testing.T) {
 				t.Errorf("the client is %s", at)
 			}
 			if got := c.Network(); got != proxy.Host(tc.client) {
-				t.Errorf("it counts for %s", got)
+				t.Errorf("the connection counts for %s", got)
 			}
 			if got, err := io.ReadAll(c); err != nil || string(got) != tc.read {
 				t.Errorf("read %q, %v", got, err)
@@ -204,7 +204,7 @@ func TestNetwork(t *testing.T) {
 		}
 	}
 	if (*Conn)(nil).Network() != "" {
-		t.Error("no connection counts for somebody")
+		t.Error("an unknown connection counts for a network")
 	}
 }
 

@@ -111,7 +111,7 @@ func TestOrder(t *testing.T) {
 			kept, goes := tc.make(b)
 			for i, c := range append(kept, goes) {
 				if c != nil && c.isClosed() {
-					t.Fatalf("connection %d was closed while there was room", i)
+					t.Fatalf("connection %d was closed though there was room", i)
 				}
 			}
 			added := arrive(b, "192.0.2.200")
@@ -121,10 +121,10 @@ func TestOrder(t *testing.T) {
 				}
 			}
 			if goes != nil && !goes.isClosed() {
-				t.Error("the one that is to go stays")
+				t.Error("the expected connection was not closed")
 			}
 			if added.isClosed() || added.Admit() != (goes != nil) {
-				t.Errorf("the new one has a place: %v", goes == nil)
+				t.Errorf("the new connection has a place: %v", goes == nil)
 			}
 		})
 	}
@@ -141,13 +141,13 @@ func TestHandshakesMayFinish(t *testing.T) {
 	}
 	slow := []*Conn{arrive(b, "192.0.2.2"), arrive(b, "192.0.2.3")} // the budget is used up
 	if slow[0].isClosed() || slow[1].isClosed() {
-		t.Error("a connection was closed before its handshake could end, for one more")
+		t.Error("a connection was closed during its handshake in favour of another")
 	}
 	if slow = append(slow, arrive(b, "192.0.2.4")); !slow[0].isClosed() || slow[1].isClosed() {
-		t.Error("of more than a sixteenth, not the oldest was closed")
+		t.Error("of over a sixteenth of the budget, a connection other than the oldest was closed")
 	}
 	if n := b.Counts().Open[Handshake]; n != 2 {
-		t.Errorf("%d are in their handshake", n)
+		t.Errorf("%d connections are in their handshake", n)
 	}
 }
 
@@ -162,15 +162,15 @@ func TestEmergency(t *testing.T) {
 		all = append(all, arrive(b, "192.0.2.2"))
 	}
 	if !all[0].isClosed() || slices.ContainsFunc(all[1:], (*Conn).isClosed) {
-		t.Error("not the first was closed")
+		t.Error("a connection other than the first was closed")
 	}
 	if last := all[maxEmergency]; last.Admit() {
-		t.Error("there is no place, and it has one")
+		t.Error("a connection got a place though none was free")
 	} else if _ = c.Close(); !last.Admit() || last.phase != admitted {
-		t.Error("there is a place, and it has none")
+		t.Error("a connection got no place though one was free")
 	}
 	if n := b.Counts().Closed[Refused]; n != 1 {
-		t.Errorf("%d were refused", n)
+		t.Errorf("%d connections were refused", n)
 	}
 	for _, c := range all {
 		_ = c.Close()
@@ -267,7 +267,7 @@ func TestChoiceByModel(t *testing.T) {
 				c := arrive(b, at)
 				if len(all) >= most && goes == nil {
 					if c.phase != emergency {
-						r.Fatalf("step %d: there is a place for what has none", i)
+						r.Fatalf("step %d: a connection got a place that the model refuses", i)
 					}
 					_ = c.Close()
 					continue
@@ -320,12 +320,12 @@ func TestChoiceByModel(t *testing.T) {
 			open := 0
 			for _, m := range all {
 				if m.c.phase != admitted || m.c.isClosed() || m.c.rank().stage != m.st {
-					r.Fatalf("step %d: the one of %s in stage %v is %v, closed %v", i, m.at, m.st, m.c.rank(), m.c.isClosed())
+					r.Fatalf("step %d: the connection of %s in stage %v is %v, closed %v", i, m.at, m.st, m.c.rank(), m.c.isClosed())
 				}
 				open++
 			}
 			if b.all.n != open {
-				r.Fatalf("step %d: there are %d, and should be %d", i, b.all.n, open)
+				r.Fatalf("step %d: got %d connections, want %d", i, b.all.n, open)
 			}
 			if err := b.all.check(); err != nil {
 				r.Fatal(err)
@@ -342,7 +342,7 @@ func (p *pool) check() error {
 		sum := 0
 		for key, h := range r.byKey {
 			if len(h.conns.items) == 0 || h.key != key || r.byCount.items[h.index] != h {
-				return fmt.Errorf("stage %d: the holding of %s is wrong", i, key)
+				return fmt.Errorf("stage %d: the entry of %s is wrong", i, key)
 			}
 			sum += len(h.conns.items)
 			for j, e := range h.conns.items {
@@ -378,14 +378,14 @@ func TestGroup(t *testing.T) {
 	for i := range 5 {
 		c, ok := join("192.0.2.1")
 		if ok != (i < 4) {
-			t.Errorf("the one at %d joins: %v", i, ok)
+			t.Errorf("the connection at %d joins: %v", i, ok)
 		}
 		all = append(all, c)
 	}
 	if slices.ContainsFunc(all, (*Conn).isClosed) {
-		t.Error("one was closed for another of the same address")
+		t.Error("a connection was closed in favour of the same address")
 	}
 	if _, ok := join("192.0.2.2"); !ok || !all[0].isClosed() || all[1].isClosed() {
-		t.Errorf("another address joins: %v, and not the oldest was closed for it", ok)
+		t.Errorf("another address joins: %v, and a connection other than its oldest was closed", ok)
 	}
 }

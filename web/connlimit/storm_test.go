@@ -46,7 +46,7 @@ func TestStorm(t *testing.T) {
 					}
 				}
 				if n := b.Counts(); n.Open[Handshake]+n.Open[Unauthenticated]+n.Open[Unused]+n.Open[Used] > most {
-					t.Errorf("there are %v", n.Open)
+					t.Errorf("got %v", n.Open)
 				}
 			}
 			for _, c := range mine {

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestAccess: access rules of the namespace and of a queue, by a browser without scripts: keys
-// are only on the page that was requested for them, and in no event.
+// TestAccess: access rules of the namespace and of a queue are managed without scripts. Keys are
+// only on the page that was requested for them, and in no event.
 func TestAccess(t *testing.T) {
 	within(t, func(w *world) {
 		w.must(w.b.EnsureRootAccessRule(w.Context()))
@@ -21,22 +21,22 @@ func TestAccess(t *testing.T) {
 			return rules
 		}
 		if says, at := w.done(all+"/new", "name", " ci ", "rights", "Send", "rights", "Listen"); at != all || !strings.Contains(says, "Made the rule ci") {
-			t.Errorf("led to %s, which says %s", at, says)
+			t.Errorf("redirected to %s, with the notice %s", at, says)
 		}
 		ci := rules()[0]
 		if ci.Name != "ci" || ci.Rights.String() != "Listen,Send" || len(ci.PrimaryKey) != 44 || ci.PrimaryKey == ci.SecondaryKey {
-			t.Fatalf("made %v", ci)
+			t.Fatalf("created %v", ci)
 		}
 		keys := w.post(all + "/keys?rule=CI")
 		keys.wants(http.StatusOK, ci.PrimaryKey, ci.SecondaryKey)
 		if keys.header.Get("Cache-Control") != "no-store" || keys.Find("body").AttrOr("data-live", "") != "" || keys.Find("meta[http-equiv=refresh]").Length() > 0 {
-			t.Error("the keys' page is kept somewhere, or loads itself again")
+			t.Error("the page with keys may be cached, or reloads itself")
 		}
 		if w.done(all + "/renew?rule=ci&key=primary"); rules()[0].PrimaryKey == ci.PrimaryKey || rules()[0].SecondaryKey != ci.SecondaryKey {
-			t.Error("not just the primary key is another")
+			t.Error("not only the primary key has changed")
 		}
 		if w.done(all + "/renew?rule=ci&key=secondary"); rules()[0].SecondaryKey == ci.SecondaryKey {
-			t.Error("the secondary key is the same")
+			t.Error("the secondary key has not changed")
 		}
 		secret := func() (keys []string) {
 			for _, r := range append(rules(), w.b.State("a/b").Config.AuthorizationRules...) {
@@ -50,34 +50,34 @@ func TestAccess(t *testing.T) {
 			got := w.see(page)
 			for _, key := range secret() {
 				if strings.Contains(got.text, key) {
-					t.Errorf("%s has a key in it", page)
+					t.Errorf("%s contains a key", page)
 				}
 			}
 		}
 		if a := w.get(all + "/keys?rule=ci"); a.status != http.StatusSeeOther || a.to != all {
-			t.Errorf("the address of keys leads to %d %s", a.status, a.to)
+			t.Errorf("the address of keys returned %d %s", a.status, a.to)
 		}
 
 		w.post(all+"/keys?entity=a%2Fb&rule=old").wants(http.StatusOK, "hush1", "There is no such key.")
 		if _, at := w.done(all+"/new?entity=a%2Fb", "name", "shop", "rights", "Manage"); at != own {
-			t.Errorf("led to %s", at)
+			t.Errorf("redirected to %s", at)
 		}
 		w.done(all + "/renew?entity=a%2Fb&rule=old&key=primary")
 		w.done(all + "/remove?entity=a%2Fb&rule=shop")
 		if is := w.b.State("a/b").Config.AuthorizationRules; len(is) != 1 || is[0].PrimaryKey == "hush1" {
 			t.Errorf("the queue has %v", is)
 		}
-		// The forms of the queue itself keep its rules.
+		// The queue's own form keeps its access rules.
 		before := w.b.State("a/b").Config.AuthorizationRules[0]
 		w.done("/n/default/q/a%2Fb/status?agreed=1", "to", "Disabled")
 		w.done("/n/default/q/a%2Fb/edit", "MaxDeliveryCount", "3", "Status", "Disabled", "LockDuration", "1m", "MaxSizeInMegabytes", "1024")
 		if is := w.b.State("a/b").Config; is.MaxDeliveryCount != 3 || is.Status != engine.StatusDisabled || len(is.AuthorizationRules) != 1 || is.AuthorizationRules[0] != before {
-			t.Errorf("after its forms the queue is %+v", is)
+			t.Errorf("after its forms were sent, the queue is %+v", is)
 		}
 
 		w.done(all + "/remove?rule=ci")
 		if left := rules(); len(left) != 1 || left[0].Name != engine.RootAccessRule {
-			t.Errorf("left are %v", left)
+			t.Errorf("the remaining rules are %v", left)
 		}
 	})
 }
@@ -111,11 +111,11 @@ func TestAccessRefused(t *testing.T) {
 				t.Errorf("%s: %d: %s", name, a.status, a.Find("main").Text())
 			}
 			if v, _ := a.Find("[name=name]").Attr("value"); len(tc.fields) > 2 && tc.fields[1] == "kept" && v != "kept" {
-				t.Errorf("%s: what was typed is lost: %q", name, v)
+				t.Errorf("%s: typed text is lost: %q", name, v)
 			}
 		}
 		if r, err := w.b.AccessRules(w.Context()); err != nil || len(r) != 1 {
-			t.Errorf("there are %v, %v", r, err)
+			t.Errorf("got rules %v, %v", r, err)
 		}
 		for _, page := range []string{"?entity=x", "?entity=t%2FSubscriptions%2Fs", "/remove?rule=" + engine.RootAccessRule, "/renew?rule=" + engine.RootAccessRule, "/renew?rule=x&key=primary", "/remove?rule=x"} {
 			if a := w.get(all + page); a.status != http.StatusNotFound {
@@ -124,7 +124,7 @@ func TestAccessRefused(t *testing.T) {
 		}
 		form := w.send(all+"/keys?rule="+engine.RootAccessRule, nil)
 		if form.status != http.StatusForbidden || strings.Contains(form.text, "data-secret") {
-			t.Errorf("a form without its token gets %d", form.status)
+			t.Errorf("a form without its token returned %d", form.status)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"mayfly/web/dashboard/activity"
 )
 
-// lines returns the lines of a page of activity: where, what, who.
+// lines returns the lines of a page of activity: entity, event and actor.
 func (a answer) lines() (lines []string) {
 	a.Find("[data-list=rows] > tr").Each(func(_ int, tr *goquery.Selection) {
 		var cells []string
@@ -48,11 +48,11 @@ func TestActivityTellsWhoDidIt(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if to, _ := a.Find(".did a").First().Attr("href"); to != m {
-			t.Errorf("its message is at %q, want %q", to, m)
+			t.Errorf("the link to the message is %q, want %q", to, m)
 		}
 		form := a.Find("form.sieve")
 		if to, _ := form.Attr("action"); to != "/n/default/activity" || strings.ToLower(form.AttrOr("method", "")) != "get" {
-			t.Fatalf("the form asks %s %s", form.AttrOr("method", ""), to)
+			t.Fatalf("the form is %s %s", form.AttrOr("method", ""), to)
 		}
 		var fields []string
 		form.Find("[name]").Each(func(_ int, f *goquery.Selection) { fields = append(fields, f.AttrOr("name", "")) })
@@ -60,7 +60,7 @@ func TestActivityTellsWhoDidIt(t *testing.T) {
 			t.Errorf("the form has the fields %s", got)
 		}
 		if got := w.see("/n/default/activity?q=&path=orders&group=dead-letters&actor=192.0&from=&until=").lines(); len(got) != 1 {
-			t.Errorf("the form finds %q", got)
+			t.Errorf("the filtered list is %q", got)
 		}
 		wrong := w.see("/n/default/activity?path=%2F%2F&until=soon")
 		if n := wrong.Find("details[open] .err").Length(); n != 2 || wrong.Find("#f-path").AttrOr("aria-invalid", "") != "true" {
@@ -88,7 +88,7 @@ func TestActivityIsExported(t *testing.T) {
 			a := w.see(to)
 			name := a.header.Get("Content-Disposition")
 			if !strings.HasPrefix(name, "attachment; filename=activity-default-20000101T0000") || !strings.HasSuffix(name, "Z."+format) {
-				t.Errorf("%s is called %q", to, name)
+				t.Errorf("the file of %s has the name %q", to, name)
 			}
 			return a
 		}
@@ -113,11 +113,11 @@ func TestActivityIsExported(t *testing.T) {
 			t.Errorf("the event is %+v", e)
 		}
 		if a := w.see("/n/default/activity/export?format=csv&q=nobody"); strings.Count(a.text, "\n") != 1 {
-			t.Errorf("nothing is %q", a.text)
+			t.Errorf("an empty result is %q", a.text)
 		}
 		for _, refused := range []string{"?format=xlsx", "", "?format=csv&path=%2F%2F", "?format=jsonl&from=soon"} {
 			if a := w.get("/n/default/activity/export" + refused); a.status != http.StatusUnprocessableEntity || a.header.Get("Content-Disposition") != "" {
-				t.Errorf("%s is answered with %d", refused, a.status)
+				t.Errorf("%s returned %d", refused, a.status)
 			}
 		}
 	})
@@ -142,7 +142,7 @@ func TestLongExport(t *testing.T) {
 			i++
 		}
 		if i != activity.MaxExportedEvents {
-			t.Errorf("%d lines", i)
+			t.Errorf("got %d lines", i)
 		}
 	})
 }
@@ -157,23 +157,23 @@ func TestRestoreAfterARestart(t *testing.T) {
 		to := w.see("/n/default/temporary").Find("[data-list=graves] [formaction]").AttrOr("formaction", "")
 		w.restart()
 		if again := w.see("/n/default/temporary").Find("[data-list=graves] [formaction]").AttrOr("formaction", ""); again != to || to == "" {
-			t.Fatalf("Restore posted to %q, and posts to %q", to, again)
+			t.Fatalf("Restore posted to %q, and now posts to %q", to, again)
 		}
 		if says, at := w.done(to); !strings.Contains(says, "Restored prices") || at != "/n/default/t/prices" {
-			t.Errorf("led to %s saying %q", at, says)
+			t.Errorf("redirected to %s with the notice %q", at, says)
 		}
 		if c := w.b.State("prices/Subscriptions/eu").Config; c.LockDuration != time.Minute || c.MaxDeliveryCount != 3 {
-			t.Errorf("the subscription came back with %+v", c)
+			t.Errorf("the subscription was restored with %+v", c)
 		}
 		w.post(to).wants(http.StatusNotFound, "not remembered any more")
 		w.post("/n/default/tombstones/1-1/restore").wants(http.StatusNotFound)
 		if got := w.see("/n/default/activity?group=entities").lines(); len(got) < 3 || got[0] != "prices/eu | created | the dashboard" {
-			t.Errorf("it is told as %q", got)
+			t.Errorf("the event is %q", got)
 		}
 	})
 }
 
-// TestPassportAfterARestart: the information about a message that is gone is the same after a
+// TestPassportAfterARestart: the page of a message that no longer exists is the same after a
 // restart.
 func TestPassportAfterARestart(t *testing.T) {
 	within(t, func(w *world) {
@@ -189,11 +189,11 @@ func TestPassportAfterARestart(t *testing.T) {
 			a := w.see(m)
 			a.wants(200, "Deleted", "by the dashboard", "No longer there", "What is left of it", "CorrelationId", "c-1", "kept for 7d", "Stored")
 			if a.Find("#actions > *").Length() > 0 || a.Find("#body").Length() > 0 {
-				t.Error("something can be done to it")
+				t.Error("a message that no longer exists has actions")
 			}
 			text := strings.Join(strings.Fields(a.Find("main").Text()), " ")
 			if i > 0 && text != before {
-				t.Errorf("after the restart the page says\n%s\nbefore it said\n%s", text, before)
+				t.Errorf("after the restart the page has\n%s\nbefore it had\n%s", text, before)
 			}
 			before = text
 			w.see(second).wants(200, "Purged from orders", "by the dashboard", "headers were not kept")

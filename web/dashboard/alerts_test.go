@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// nowhere is the network of webhooks in tests.
+// nowhere is a transport for webhooks that reaches no server.
 type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
@@ -31,23 +31,23 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		}
 		w.post("/n/default/alerts/try", fields("", "2h", "")...).wants(200, "It would fire for 2 messages now.")
 		if n := len(w.rules.List()); n != 0 {
-			t.Errorf("trying has made %d rules", n)
+			t.Errorf("a preview created %d rules", n)
 		}
 		w.post("/n/default/alerts/new", fields("late", "soon", "")...).wants(422, "New rule")
 		w.post("/n/default/alerts/new", fields("late", "1m", "http://127.0.0.1/")...).wants(422, "private network")
 		w.post("/n/default/alerts/new", fields("late", "10d", "")...).wants(422, "between 1s and 7d")
 		says, at := w.done("/n/default/alerts/new", fields("late", "1m", "https://example.org/hook?key=1")...)
 		if !strings.Contains(says, "added") {
-			t.Errorf("it says %q", says)
+			t.Errorf("got %q", says)
 		}
 		w.pass(3 * time.Second)
 		page := w.see(at)
 		_, other := w.done("/n/default/alerts/new", "name", "other", "when", "dead-lettered", "then", "notify")
-		w.see(other).wants(200, "Nothing so far.") // only its own alerts
+		w.see(other).wants(200, "Nothing so far.") // a rule's page shows only its own alerts
 		w.done(other + "/remove")
 		page.wants(200, "A message in orders has less than 1m to live", "first was given more time", "extend by 10m, at most 2 times a message", "example.org", "signed", "nobody is there", "Under way")
 		if text := page.Text(); strings.Contains(text, "correct horse") || strings.Contains(text, "key=1") {
-			t.Error("the page tells what is secret")
+			t.Error("the page contains the secret")
 		}
 		w.see("/n/default/alerts").wants(200, "late", "first was given more time")
 		if text := w.get("/n/default/alerts/toasts").Text(); !strings.Contains(text, "first was given more time") {
@@ -60,9 +60,9 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		edit := w.see(at + "/edit")
 		edit.wants(200, "Edit late")
 		if html, err := edit.Html(); err != nil || strings.Contains(html, "correct horse") {
-			t.Errorf("the form tells the secret, or %v", err)
+			t.Errorf("the form contains the secret, or %v", err)
 		}
-		moved := func(url, secret string) []string { // the first of two values of a field counts
+		moved := func(url, secret string) []string { // only the first of two values of a field counts
 			f := fields("late", "1m", url)
 			f[len(f)-1] = secret
 			return f
@@ -70,18 +70,18 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		refused := w.post(at+"/edit", moved("https://example.com/hook", "")...)
 		refused.wants(422, "webhook's host has changed", "Enter the secret again")
 		if is := w.rules.List()[0]; is.URL != "https://example.org/hook?key=1" || is.Secret != "correct horse" {
-			t.Errorf("refused, and the rule is %+v", is.Rule)
+			t.Errorf("the form was refused, but the rule is %+v", is.Rule)
 		}
 		w.done(at+"/edit", moved("https://example.org/other", "")...)
 		if is := w.rules.List()[0]; is.Secret != "correct horse" {
-			t.Error("at the same host the secret is lost")
+			t.Error("the secret was lost though the host is the same")
 		}
 		w.done(at+"/edit", append(fields("later", "2m", ""), "secret", "")...)
 		w.see(at).wants(200, "later", "less than 2m")
 		w.done(at + "/off")
 		w.see(at).wants(200, "Switch on")
 		if !w.rules.List()[0].Off {
-			t.Error("it is still on")
+			t.Error("the rule is still on")
 		}
 		w.done(at + "/on")
 		w.done(at + "/test")
@@ -129,12 +129,12 @@ func TestAlertRulesOfAnEntity(t *testing.T) {
 			all := w.see(to)
 			all.wants(200, "of all", "Those about", "Show all")
 			if n := all.Find("[data-list=rows] > tr").Length(); n != 2 {
-				t.Errorf("%s leads to %d rules", at, n)
+				t.Errorf("%s links to %d rules", at, n)
 			}
 		}
 		form := w.see("/n/default/alerts/new?entity=prices%2FSubscriptions%2Feu")
 		if v, _ := form.Find("input[name=in]").Attr("value"); v != "prices/Subscriptions/eu" {
-			t.Errorf("the form is for %q", v)
+			t.Errorf("the form has the entity %q", v)
 		}
 		w.see("/n/default/alerts?entity=%2F").lacks("Those about")
 	})

@@ -32,23 +32,23 @@ func TestMoveAside(t *testing.T) {
 		w.damage(3)
 		for _, at := range []string{"/n/default", "/n/default/q/orders"} {
 			if w.see(at).Find(`.notice a[href="`+list+`"]`).Length() == 0 {
-				t.Errorf("%s does not lead to the list", at)
+				t.Errorf("%s does not link to the list", at)
 			}
 		}
 		if w.see("/n/default/q/orders").Find(`[data-slot="gone"] *`).Length() != 0 {
-			t.Error("the queue looks deleted")
+			t.Error("the queue is shown as deleted")
 		}
 		w.see("/n/default/q/orders").wants(http.StatusOK, "3 messages of this entity are damaged")
 		w.get("/n/default/m/"+strconv.Itoa(1<<40)).wants(http.StatusNotFound, "This message is damaged")
 		rows := func() int { return w.see(list).Find("table.damaged tbody tr").Length() }
 		if n := rows(); n != 3 {
-			t.Fatalf("%d rows", n)
+			t.Fatalf("got %d rows", n)
 		}
 		w.see(list).wants(http.StatusOK, "#1000", "orders", "Body")
 
 		w.caller = auth.Caller{Name: "eva", Role: auth.Operator, Method: auth.Password}
 		if w.see(list).Find(`a[href^="`+ask+`"]`).Length() != 0 {
-			t.Error("an operator is offered what takes an admin")
+			t.Error("an operator sees an action that requires an admin")
 		}
 		w.caller = auth.OpenCaller()
 
@@ -56,10 +56,10 @@ func TestMoveAside(t *testing.T) {
 		w.see(one).wants(http.StatusOK, "#1000", "Move the damaged message")
 		seen := w.b.Events().Last()
 		if says, at := w.done(one, "count", "1"); at != list || !strings.Contains(says, "1 damaged message moved aside") {
-			t.Errorf("led to %s: %s", at, says)
+			t.Errorf("redirected to %s: %s", at, says)
 		}
 		if e := w.b.Events().Recent(1)[0]; e.N <= seen || !e.Audit || e.Actor != "dashboard" {
-			t.Errorf("remembered is %+v", e)
+			t.Errorf("the event is %+v", e)
 		}
 		w.post(one, "count", "1").wants(http.StatusNotFound, "not damaged, or it was moved aside already")
 
@@ -72,7 +72,7 @@ func TestMoveAside(t *testing.T) {
 		}
 		w.post("/n/default/safe", "safe", "off")
 		if says, at := w.done(ask, "count", "2", "confirm", "default"); at != list || !strings.Contains(says, "2 damaged messages moved aside") || rows() != 0 {
-			t.Errorf("led to %s: %s", at, says)
+			t.Errorf("redirected to %s: %s", at, says)
 		}
 	})
 }

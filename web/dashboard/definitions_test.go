@@ -13,21 +13,21 @@ import (
 func TestDefinitionsFile(t *testing.T) {
 	within(t, func(w *world) {
 		if n := w.see("/n/default/queues").Find(`a[href="/n/default/definitions"]`).Length(); n != 0 {
-			t.Error("there is nothing to write")
+			t.Error("an empty namespace has a link to its definitions")
 		}
 		w.b.CreateQueue("orders", engine.Config{RequiresSession: true})
 		if n := w.see("/n/default/queues").Find(`a[href="/n/default/definitions"]`).Length(); n != 1 {
-			t.Errorf("there are %d links", n)
+			t.Errorf("got %d links", n)
 		}
 		a := w.get("/n/default/definitions")
 		if a.status != 200 || !strings.Contains(a.header.Get("Content-Disposition"), "Config.json") {
-			t.Errorf("answered with %d, %q", a.status, a.header.Get("Content-Disposition"))
+			t.Errorf("the response is %d, %q", a.status, a.header.Get("Content-Disposition"))
 		}
 		limits := w.b.Limits()
 		top, err := topology.Read(strings.NewReader(a.text), topology.Options{Limits: &limits})
 		w.must(err)
 		if len(top.Entities) != 1 || !top.Entities[0].Config.RequiresSession {
-			t.Errorf("it asks for %+v", top.Entities)
+			t.Errorf("an import of the export changes %+v", top.Entities)
 		}
 		w.get("/n/other/definitions").wants(404)
 	})
@@ -42,13 +42,13 @@ func TestDefinitionsAreImported(t *testing.T) {
 		const at = "/n/default/definitions/import"
 		w.b.CreateQueue("orders", engine.Config{LockDuration: 10 * time.Second})
 		if w.see("/n/default/queues").Find(`a[href="`+at+`"]`).Length() != 1 {
-			t.Error("nothing leads to the page")
+			t.Error("no link goes to the page")
 		}
 		w.see(at).wants(200, "Import definitions")
 		a := w.upload(at, "csrf", w.token(), "file/Config.json", drawnFile, "text", "")
 		a.wants(200, "It would make 2 changes", "orders", "LockDuration", "PT10S", "PT20S", "audit", "Create")
 		if w.b.State("orders").Config.LockDuration != 10*time.Second {
-			t.Error("looking has changed it")
+			t.Error("the preview changed something")
 		}
 		agreed, _ := a.Find("button[name=agreed]").Attr("value")
 		text := a.Find("textarea").Text()
@@ -59,13 +59,13 @@ func TestDefinitionsAreImported(t *testing.T) {
 		w.post(at, "text", text, "agreed", agreed).wants(403)
 		done := w.upload(at, "csrf", w.token(), "text", text, "agreed", agreed)
 		if done.status != 303 || w.b.State("orders").Config.LockDuration != 20*time.Second || w.b.State("audit").Path != "audit" {
-			t.Errorf("answered with %d, and it is %+v", done.status, w.b.State("orders").Config)
+			t.Errorf("the response is %d, and the queue is %+v", done.status, w.b.State("orders").Config)
 		}
 		if n := strings.Count(w.see("/n/default/activity").Find("main").Text(), "dashboard"); n < 2 {
-			t.Errorf("Activity names who did it %d times", n)
+			t.Errorf("Activity names the user %d times", n)
 		}
 		if again := w.upload(at, "csrf", w.token(), "text", text, "agreed", agreed); again.status != 303 {
-			t.Errorf("sent twice, it is answered with %d", again.status)
+			t.Errorf("sent twice, the response is %d", again.status)
 		}
 		w.upload(at, "csrf", w.token(), "text", text).wants(200, "All is as the file says", "2 others are")
 	})
@@ -90,12 +90,12 @@ func TestDefinitionsAreRefused(t *testing.T) {
 		w.reopen()
 		w.upload(at, "csrf", w.token(), "text", drawnFile, "agreed", agreed).wants(403, "Safe mode is on")
 		if w.upload(at, "csrf", w.token(), "text", drawnFile).Find("button[name=agreed][disabled]").Length() != 1 {
-			t.Error("the button can be pressed")
+			t.Error("the button is enabled")
 		}
 		only := `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"audit"}]}]}}`
 		agreed, _ = w.upload(at, "csrf", w.token(), "text", only).Find("button[name=agreed]").Attr("value")
 		if a := w.upload(at, "csrf", w.token(), "text", only, "agreed", agreed); a.status != 303 {
-			t.Errorf("what is only made is answered with %d", a.status)
+			t.Errorf("definitions that only create an entity returned %d", a.status)
 		}
 	})
 }

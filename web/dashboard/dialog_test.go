@@ -39,33 +39,32 @@ func TestGuardsOverThePage(t *testing.T) {
 			whole, part := w.see(to), w.over(to, nil)
 			part.wants(200)
 			if part.Find("body > form.asking").Length() != 1 || part.Find("main, header, nav, title").Length() != 0 {
-				t.Errorf("%s is answered over a page with more than its form", to)
+				t.Errorf("the dialog of %s has more than its form", to)
 			}
 			if leave := part.Find("[data-close]"); leave.Length() != 1 || part.Find("[autofocus]").Length() != 1 || !leave.Is("[autofocus]") {
-				t.Errorf("%s has no way out on which the focus starts", to)
+				t.Errorf("%s has no cancel button that gets the focus", to)
 			}
 			want, err := whole.Find("form.asking").Html()
 			w.must(err)
 			if got, err := part.Find("form.asking").Html(); err != nil || got != want || part.Find("#h-ask").Text() == "" {
-				t.Errorf("%s asks over a page\n%s\nand as a page\n%s", to, got, want)
+				t.Errorf("%s as a dialog has\n%s\nand as a page\n%s", to, got, want)
 			}
 		}
 	})
 }
 
-// TestAnswersToDialogs: the result of a form in a dialog is where the script expects it:
-// errors are in the form, a redirect is in a header, and its notice is kept for the page that
-// it leads to.
+// TestAnswersToDialogs: the result of a form in a dialog is where the script expects it: errors are
+// in the form, a redirect is in a header, and its notice is kept for the target page.
 func TestAnswersToDialogs(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "one"})
 		form := w.over("/n/default/q/orders/delete", nil).asked()
 		if wrong := w.over("/n/default/q/orders/delete", form); wrong.status != http.StatusUnprocessableEntity || wrong.Find("body > form.asking [aria-invalid=true]").Length() != 1 {
-			t.Errorf("a name that was not typed is answered with %d %s", wrong.status, wrong.Text())
+			t.Errorf("without the typed name, the response is %d %s", wrong.status, wrong.Text())
 		}
 		if gone := w.over("/n/default/q/nothing/delete", nil); gone.status != http.StatusNotFound || gone.Find("body > .asking[role=alert] [data-close]").Length() != 1 {
-			t.Errorf("a queue that is not there is answered with %d %s", gone.status, gone.Text())
+			t.Errorf("for a missing queue, the response is %d %s", gone.status, gone.Text())
 		}
 		form.Set("confirm", "orders")
 		done := w.over("/n/default/q/orders/delete", form)

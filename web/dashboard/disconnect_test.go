@@ -17,13 +17,13 @@ func TestDisconnect(t *testing.T) {
 		w.store.broken.Store(true)
 		w.post(of).wants(503)
 		if _, there := w.clients.Connection("1-1", 0); !there {
-			t.Fatal("it is closed, and nobody knows by whom")
+			t.Fatal("a connection was closed without an audit event")
 		}
 		w.store.broken.Store(false)
 		w.pass(time.Minute)
 		for _, want := range []string{"Disconnected worker", "left already"} {
 			if says, _ := w.done(of); !strings.Contains(says, want) {
-				t.Errorf("the page says %q, not %q", says, want)
+				t.Errorf("the page has %q, want %q", says, want)
 			}
 		}
 	})

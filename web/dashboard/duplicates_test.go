@@ -20,13 +20,13 @@ func (w *world) keysOf(path engine.Path, subjects ...string) (pairs []string) {
 		}
 	}
 	if len(pairs) != 2*len(subjects) {
-		w.Fatalf("%s has %d messages called %q", path, len(pairs)/2, subjects)
+		w.Fatalf("%s has %d messages with the subject %q", path, len(pairs)/2, subjects)
 	}
 	return pairs
 }
 
-// deadPayments creates a queue with duplicate detection and dead letters in it: the ids of two
-// were sent again, and two have the same id, from one window and the next.
+// deadPayments creates a queue with duplicate detection and dead letters in it: two have ids that
+// were sent again later, and two have the same id, sent in consecutive detection windows.
 func deadPayments(w *world) {
 	w.b.CreateQueue("payments", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
 	dead := func(id, subject string) {
@@ -55,31 +55,31 @@ func TestResubmitOfManyTellsDuplicates(t *testing.T) {
 		deadPayments(w)
 		says, _ := w.done(to, w.keysOf(dlq, "three")...)
 		if strings.TrimSpace(says) != "One message resubmitted" {
-			t.Errorf("of what is no duplicate: %q", says)
+			t.Errorf("without duplicates: %q", says)
 		}
 
 		all := w.keysOf(dlq, "one", "four", "two", "four-again")
 		ask := w.post(to, all...)
 		ask.wants(200, "Resubmit 4 dead letters", "3 of them would be dropped as duplicates, having an id that payments has seen lately: one #1, two #2 and four-again #5.", "Let duplicates be dropped")
 		if n := w.b.State("payments").Counts.DeadLetter; n != 4 {
-			t.Fatalf("before it is answered %d dead letters are left", n)
+			t.Fatalf("before the user has confirmed, %d dead letters are left", n)
 		}
 		if n := ask.Find("input[name=key]").Length(); n != 4 {
-			t.Errorf("it asks about %d", n)
+			t.Errorf("the page asks about %d duplicates", n)
 		}
 		ask.wants(200, "what is dropped is then gone")
 		says, at := w.done(to, append(all, "count", "4", "how", "move", "back", "/n/default/q/payments")...)
 		if c := w.b.State("payments").Counts; c.DeadLetter != 3 || strings.Join(strings.Fields(says), " ") != "One message resubmitted, 3 would be duplicates They are still among the dead letters, here." || at != "/n/default/q/payments?tab=dead-letter" {
-			t.Errorf("without leave: %+v, %q at %s", c, says, at)
+			t.Errorf("without permission: %+v, %q at %s", c, says, at)
 		}
 		says, at = w.done("/n/default/q/payments/resubmit", "count", "3", "how", "move", "back", "/n/default/q/payments")
 		if c := w.b.State("payments").Counts; c.DeadLetter != 3 || !strings.Contains(says, "They are still among the dead letters") || at != "/n/default/q/payments?tab=dead-letter" {
-			t.Errorf("all of them without leave: %+v, %q at %s", c, says, at)
+			t.Errorf("all of them without permission: %+v, %q at %s", c, says, at)
 		}
 		w.see("/n/default/q/payments/resubmit").wants(200, "3 of them would be dropped as duplicates", "one #1, two #2 and four")
 		says, _ = w.done(to, append(w.keysOf(dlq, "one", "two"), "count", "2", "duplicate", "drop")...)
 		if c := w.b.State("payments").Counts; c.DeadLetter != 1 || c.Active != 2 || strings.TrimSpace(says) != "0 messages resubmitted, 2 dropped as duplicates" {
-			t.Errorf("with leave: %+v, %q", c, says)
+			t.Errorf("with permission: %+v, %q", c, says)
 		}
 		w.pass(time.Minute)
 		w.see("/n/default/q/payments/resubmit").lacks("Let duplicates")

@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// TestRewrite: a dead letter is edited: all values of the form come back unchanged, except for
-// the edit; the original is gone, and both link to each other.
+// TestRewrite: a dead letter is edited: all values of the form are sent back unchanged, except for
+// the edit; the original is removed, and both link to each other.
 func TestRewrite(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})
@@ -28,7 +28,7 @@ func TestRewrite(t *testing.T) {
 		at := w.pages.MessageURL(key)
 		a := w.see(at)
 		if a.Find(`a[href$="/edit"]`).Length() != 1 {
-			w.Error("nothing leads to the form")
+			w.Error("no link leads to the form")
 		}
 		a = w.see(at + "/edit")
 		a.wants(200, "Edit and resubmit #1", "One property has several lines")
@@ -40,23 +40,23 @@ func TestRewrite(t *testing.T) {
 		}
 		says, _ := w.done(at+"/edit", fields...)
 		if !strings.Contains(says, "Resubmitted as edited, with the number 2") {
-			w.Errorf("it says %q", says)
+			w.Errorf("got %q", says)
 		}
 		if n := w.b.State("orders").Counts; n != (engine.Counts{Active: 1}) {
-			w.Errorf("there are %+v", n)
+			w.Errorf("got %+v", n)
 		}
 		row := w.b.Rows("orders")[0]
 		c, err := row.Content.Content()
 		w.must(err)
 		if c.Subject != "new" || c.MessageID != "m" || c.CorrelationID != "c" || c.SessionID != "s" || c.To != "t" || c.ReplyTo != "r" || c.ReplyToSessionID != "rs" || c.TTL != 90*time.Minute ||
 			c.Preview != `{"customer":{"id":4417},"total":129.90}` || len(c.Properties) != 2 || c.Properties[0].Value != number || c.Properties[1].Value.Text() != "a\nb" {
-			w.Errorf("it is %+v", c)
+			w.Errorf("got %+v", c)
 		}
 		w.see(w.pages.MessageURL(row.Message.Key)).wants(200)
 		for _, from := range []engine.Key{key, row.Message.Key} {
 			other := w.pages.MessageURL(map[bool]engine.Key{true: row.Message.Key, false: key}[from == key])
 			if w.get(w.pages.MessageURL(from)).Find(`a[href="`+other+`"]`).Length() == 0 {
-				w.Errorf("%d does not lead to %s", from, other)
+				w.Errorf("message %d has no link to %s", from, other)
 			}
 		}
 	})
@@ -91,18 +91,18 @@ func TestRewriteKeepsBody(t *testing.T) {
 			w.must(err)
 			w.must(in.Close())
 			if !bytes.Equal(got.Bytes(), body) {
-				w.Errorf("a body of %d bytes is one of %d", len(body), got.Len())
+				w.Errorf("a body of %d bytes became %d", len(body), got.Len())
 			}
 			if len(w.b.RowsOf("prices/Subscriptions/us", engine.ClassActive)) != before {
-				w.Error("another subscription got it, too")
+				w.Error("another subscription got the message, too")
 			}
 			if w.b.State("prices/Subscriptions/eu").Counts.DeadLetter == 0 {
-				w.Error("the dead letter is gone")
+				w.Error("the dead letter was removed")
 			}
 			w.done(at+"/edit", "keep-body", "on", "target", "orders")
 		}
 		if n := w.b.State("orders").Counts.Active; n != 3 {
-			w.Errorf("%d came", n)
+			w.Errorf("received %d messages", n)
 		}
 	})
 }
@@ -124,10 +124,10 @@ func TestRewriteWrong(t *testing.T) {
 		w.post(to, "property-0-name", "p", "property-0-type", "int", "property-0-value", "x").wants(422, "not a value of type int")
 		w.post(to, "message-id", "m").wants(409, "has received the MessageId 'm'")
 		if n := w.b.State("orders").Counts; n != (engine.Counts{DeadLetter: 1}) {
-			w.Fatalf("there are %+v", n)
+			w.Fatalf("got %+v", n)
 		}
 		if says, _ := w.done(to, "message-id", "m", "duplicate", "drop"); !strings.Contains(says, "duplicate") {
-			w.Errorf("it says %q", says)
+			w.Errorf("got %q", says)
 		}
 		w.fill("orders", engine.Content{MessageID: "n"})
 		w.get(to).wants(404)
@@ -148,27 +148,27 @@ func TestRewriteFromList(t *testing.T) {
 			to := a.Find(`td.menu a[href*="/edit?back="]`).First().AttrOr("href", "")
 			form := w.see(to)
 			if form.Find(`main a[href="`+list+`"]`).Length() != 1 || form.Find(`#f [name=back]`).AttrOr("value", "") != list {
-				w.Fatalf("%s does not lead back to %s", to, list)
+				w.Fatalf("%s has no link back to %s", to, list)
 			}
 			at, _, _ := strings.Cut(to, "?")
 			again := w.post(at, append([]string{"ttl", "soon"}, form.fields("#f")...)...)
 			if again.wants(422); again.Find(`main a[href="`+list+`"]`).Length() != 1 {
-				w.Errorf("what is wrong does not lead back to %s", list)
+				w.Errorf("a refused form has no link back to %s", list)
 			}
 			if says, to := w.done(at, form.fields("#f")...); to != list || !strings.Contains(says, "Resubmitted as edited") {
-				w.Errorf("it leads to %s, and says %q", to, says)
+				w.Errorf("redirected to %s, with the notice %q", to, says)
 			}
 		}
 		key := w.b.Rows("orders/$DeadLetterQueue")[0].Message.Key
 		for _, elsewhere := range []string{"https://example.com/n/default/q/orders", "/n/default/q/orders/purge", "/n/default/m/1", "//x/n/default/search"} {
 			if form := w.see(w.pages.MessageURL(key) + "/edit?back=" + url.QueryEscape(elsewhere)); form.Find("#f [name=back]").Length() != 0 {
-				w.Errorf("it leads back to %s", elsewhere)
+				w.Errorf("redirected back to %s", elsewhere)
 			}
 		}
 		_, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "orders/$DeadLetterQueue", Mode: engine.PeekLock, Max: 1, Client: "test"})
 		w.must(err)
 		if n := w.see("/n/default/q/orders?tab=dead-letter").Find(`td.menu a[href*="/edit"]`).Length(); n != 0 {
-			w.Error("a locked one can be edited")
+			w.Error("a locked message has a form")
 		}
 	})
 }

@@ -57,7 +57,8 @@ func unmarked(page *goquery.Document) (said []string) {
 // typed matches a time as it is typed, in every language.
 var typed = regexp.MustCompile(`(?:^|[\s(,;:])(\d+(?:ms|[smhd])|\d[ \x{a0}]m)(?:$|[\s),;:.])`)
 
-// typedTimes returns those on a page outside of instructions for typing.
+// typedTimes returns the times on a page that are written as they are typed, outside of
+// instructions for typing.
 func typedTimes(page *goquery.Document) (all []string) {
 	read := page.Find("body").Clone()
 	read.Find("script, template, code, pre, textarea, kbd, option, .tip, .err, .field .badge, [lang=en]").Remove()
@@ -103,9 +104,9 @@ func (w *world) inCzech(r *http.Request, body []byte, status int) {
 	page, err := goquery.NewDocumentFromReader(rec.Body)
 	w.must(err)
 	for _, text := range unmarked(page) {
-		w.Errorf("%s %s says in a page in Czech: %s", r.Method, r.URL, text)
+		w.Errorf("%s %s has English text on a Czech page: %s", r.Method, r.URL, text)
 	}
 	for _, text := range typedTimes(page) {
-		w.Errorf("%s %s has a time in a page in Czech that is as one types it: %s", r.Method, r.URL, text)
+		w.Errorf("%s %s has a time on a Czech page that is not in the Czech format: %s", r.Method, r.URL, text)
 	}
 }

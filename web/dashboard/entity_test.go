@@ -14,7 +14,7 @@ func TestCreateAndEdit(t *testing.T) {
 		says, at := w.done("/n/default/queues", "name", "a/b", "DefaultMessageTimeToLive", "1h 30m", "DeadLetteringOnMessageExpiration", "true",
 			"LockDuration", "30s", "MaxDeliveryCount", "5", "AutoDeleteOnIdle", "never", "Status", "Active", "EnableBatchedOperations", "true", "UserMetadata", "mine")
 		if at != "/n/default/q/a%2Fb" || !strings.Contains(says, "Created the queue a/b") {
-			t.Errorf("led to %s saying %q", at, says)
+			t.Errorf("redirected to %s with the notice %q", at, says)
 		}
 		want := engine.Config{DefaultMessageTimeToLive: 90 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second, MaxDeliveryCount: 5, UserMetadata: "mine"}
 		got := w.b.State("a/b").Config
@@ -26,14 +26,14 @@ func TestCreateAndEdit(t *testing.T) {
 
 		form := w.see(at + "/edit")
 		if v, _ := form.Find("[name=DefaultMessageTimeToLive]").Attr("value"); v != "1h30m" {
-			t.Errorf("the form shows %q", v)
+			t.Errorf("the form has %q", v)
 		}
 		if _, off := form.Find("[name=RequiresSession]").Attr("disabled"); !off {
-			t.Error("what is fixed can be edited")
+			t.Error("properties fixed at creation can be edited")
 		}
 		says, _ = w.done(at+"/edit", "DefaultMessageTimeToLive", "2h", "MaxDeliveryCount", "7")
 		if !strings.Contains(says, "Saved a/b") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		if c := w.b.State("a/b").Config; c.DefaultMessageTimeToLive != 2*time.Hour || c.MaxDeliveryCount != 7 || c.LockDuration != 0 || c.DeadLetteringOnMessageExpiration || !c.UnbatchedOperations {
 			t.Errorf("a form is a full replacement (PROP-2), got %+v", c)
@@ -41,11 +41,11 @@ func TestCreateAndEdit(t *testing.T) {
 
 		_, at = w.done("/n/default/topics", "name", "prices")
 		if at != "/n/default/t/prices" {
-			t.Errorf("led to %s", at)
+			t.Errorf("redirected to %s", at)
 		}
 		_, at = w.done("/n/default/t/prices/new", "name", "eu", "MaxDeliveryCount", "")
 		if at != "/n/default/t/prices/s/eu" {
-			t.Errorf("led to %s", at)
+			t.Errorf("redirected to %s", at)
 		}
 		w.see(at+"?tab=rules").wants(200, "$Default")
 	})
@@ -99,7 +99,7 @@ func TestBadEntityForms(t *testing.T) {
 				t.Errorf("%s: %d with %d errors: %s", name, a.status, a.Find(".err").Length(), a.Find(".err").Text())
 			}
 			if v, ok := a.Find("input[name=" + tc.field + "]").Attr("value"); ok && v != tc.value && a.Find("input[name="+tc.field+"][type=checkbox]").Length() == 0 {
-				t.Errorf("%s: what was typed came back as %q", name, v)
+				t.Errorf("%s: typed text was returned as %q", name, v)
 			}
 			if tc.field == "name" {
 				continue
@@ -123,13 +123,13 @@ func TestBadEntityForms(t *testing.T) {
 			t.Errorf("something was changed: %+v", c)
 		}
 		if a := w.post("/n/default/t/prices/new", "name", "a/b"); a.status != 422 {
-			t.Errorf("a subscription called a/b: %d", a.status)
+			t.Errorf("a subscription with the name a/b: %d", a.status)
 		}
 		if a := w.post("/n/default/t/prices/new", "name", "EU"); a.status != 409 {
-			t.Errorf("a subscription that is there: %d", a.status)
+			t.Errorf("a subscription that exists already: %d", a.status)
 		}
 		if a := w.post("/n/default/topics", "name", "x", "Status", "ReceiveDisabled"); a.status != 422 {
-			t.Errorf("a topic that cannot be received from: %d", a.status)
+			t.Errorf("receiving from a topic: %d", a.status)
 		}
 	})
 }
@@ -143,7 +143,7 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 		a := w.post("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "2m")
 		a.wants(422, "2 messages would run out at once")
 		if c := w.b.State("orders").Config; c.DefaultMessageTimeToLive != time.Hour {
-			t.Fatalf("it was done at once")
+			t.Fatalf("the change was made without a confirmation")
 		}
 		again, _ := a.Find("form#f").Attr("action")
 		if a := w.post(again, "DefaultMessageTimeToLive", "2m"); a.status != 303 {
@@ -153,7 +153,7 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 		if e := w.b.State("orders"); e.Counts.Active != 2 {
 			t.Errorf("%d messages are left, want 2", e.Counts.Active)
 		}
-		w.done("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "1m30s") // no message expires at once: nothing is asked
+		w.done("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "1m30s") // no message would expire at once, so no confirmation is needed
 	})
 }
 
@@ -184,14 +184,14 @@ func TestTriedTimes(t *testing.T) {
 				t.Errorf("%s: %d, %s", name, a.status, text)
 			}
 			if to, _ := a.Find("form#f").Attr("action"); to != "/n/default/q/orders/edit" {
-				t.Errorf("%s: saving goes to %s", name, to)
+				t.Errorf("%s: the form is saved at %s", name, to)
 			}
 		}
 		if a := said("AutoDeleteOnIdle", "500ms"); a.Find("#f-AutoDeleteOnIdle[aria-invalid=true]").Length() != 1 {
-			t.Error("a wrong field is not told")
+			t.Error("an invalid field has no error")
 		}
 		if now := w.b.State("orders"); !now.Config.Equal(is.Config) || now.LastUsed != is.LastUsed {
-			t.Errorf("trying changed something: %+v", now)
+			t.Errorf("a trial changed something: %+v", now)
 		}
 		w.fill("orders", engine.Content{ScheduledFor: is.LastUsed.Add(time.Hour)})
 		said("AutoDeleteOnIdle", "1h").wants(200, "One scheduled message is waiting. The 1h start when it becomes active")
@@ -206,7 +206,7 @@ func TestDeleteEntityAsksForItsName(t *testing.T) {
 		ask := w.see("/n/default/t/prices/delete")
 		ask.wants(200, "One subscription")
 		if n, _ := ask.Find("input[name=count]").Attr("value"); n != "2" {
-			t.Errorf("the number is %q", n)
+			t.Errorf("the number to confirm is %q", n)
 		}
 		for name, pairs := range map[string][]string{
 			"nothing typed":     {"count", "2"},
@@ -223,11 +223,11 @@ func TestDeleteEntityAsksForItsName(t *testing.T) {
 		a := w.post("/n/default/t/prices/delete", "count", "1", "confirm", "prices")
 		a.wants(409, "There were 1 messages when you confirmed")
 		if n, _ := a.Find("input[name=count]").Attr("value"); n != "2" {
-			t.Errorf("it comes back with %q", n)
+			t.Errorf("the form is shown again with %q", n)
 		}
 		says, at := w.done("/n/default/t/prices/delete", "count", "2", "confirm", "prices")
 		if at != "/n/default/topics" || !strings.Contains(says, "Deleted prices") {
-			t.Errorf("led to %s saying %q", at, says)
+			t.Errorf("redirected to %s with the notice %q", at, says)
 		}
 		w.see("/n/default/t/prices/s/eu").wants(200, "deleted by the dashboard")
 		w.see("/n/default/t/prices").wants(200, "deleted by the dashboard")
@@ -248,7 +248,7 @@ func TestPurge(t *testing.T) {
 		}
 		_, at := w.done("/n/default/q/orders/receive")
 		if !strings.Contains(at, "?lock=") {
-			t.Fatalf("led to %s", at)
+			t.Fatalf("redirected to %s", at)
 		}
 		for name, tc := range map[string]struct {
 			pairs  []string
@@ -266,30 +266,30 @@ func TestPurge(t *testing.T) {
 			}
 		}
 		if e := w.b.State("orders"); e.Counts != (engine.Counts{Active: 26, Locked: 1, Scheduled: 1, DeadLetter: 3}) {
-			t.Fatalf("there are %+v", e.Counts)
+			t.Fatalf("got %+v", e.Counts)
 		}
 		says, _ := w.done("/n/default/q/orders/purge", "count", "3", "state", "dead-letter")
 		if !strings.Contains(says, "Purged 3 messages from orders") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
-		// Two subqueues have one number to confirm.
+		// The number that confirms the purge of two subqueues is the sum of their messages.
 		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		says, _ = w.done("/n/default/q/orders/purge", "count", "1", "state", "dead-letter", "state", "deferred")
 		if !strings.Contains(says, "Purged one message from orders") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		w.fill("orders", engine.Content{})
 		says, _ = w.done("/n/default/q/orders/purge", "count", "27", "state", "active", "state", "scheduled", "confirm", "orders")
 		if !strings.Contains(says, "Purged 27 messages") || !strings.Contains(says, "One is locked") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		if e := w.b.State("orders"); e.Counts != (engine.Counts{Locked: 1}) {
-			t.Errorf("there are %+v", e.Counts)
+			t.Errorf("got %+v", e.Counts)
 		}
 	})
 }
 
-// TestNewTemporaryQueue: the form for a temporary queue is titled so, has a time after which
+// TestNewTemporaryQueue: the form for a temporary queue has its own title and a time after which
 // the queue deletes itself, and keeps both when it is shown again.
 func TestNewTemporaryQueue(t *testing.T) {
 	within(t, func(w *world) {
@@ -298,10 +298,10 @@ func TestNewTemporaryQueue(t *testing.T) {
 		for range 2 {
 			title := form.Find("title").Text()
 			if is := form.Find("h1").Text(); is != strings.TrimSpace(link.Text()) || !strings.Contains(title, is) {
-				t.Errorf("%q leads to %q, which is called %q", link.Text(), is, title)
+				t.Errorf("%q links to %q, which has the title %q", link.Text(), is, title)
 			}
-			if idle := form.Find("[name=AutoDeleteOnIdle]").AttrOr("value", ""); idle != "1s" { // the least here
-				t.Errorf("it deletes itself after %q", idle)
+			if idle := form.Find("[name=AutoDeleteOnIdle]").AttrOr("value", ""); idle != "1s" { // the minimum here
+				t.Errorf("the queue deletes itself after %q", idle)
 			}
 			fields := sent(form)
 			fields.Set("name", "a?b")
@@ -311,10 +311,10 @@ func TestNewTemporaryQueue(t *testing.T) {
 		fields := sent(form)
 		fields.Set("name", "a")
 		if a := w.send(form.Find("#f").AttrOr("action", ""), fields); a.to != "/n/default/q/a" || w.b.State("a").Config.AutoDeleteOnIdle != time.Second {
-			t.Errorf("made %+v, led to %s", w.b.State("a").Config, a.to)
+			t.Errorf("created %+v, redirected to %s", w.b.State("a").Config, a.to)
 		}
 		if h := w.see("/n/default/queues/new").Find("h1").Text(); h != "New queue" {
-			t.Errorf("any queue is a %q", h)
+			t.Errorf("the title of any queue is %q", h)
 		}
 	})
 }
@@ -339,11 +339,11 @@ func TestTemporary(t *testing.T) {
 		page.wants(200, "Deleted themselves")
 		restore, ok := page.Find("[data-list=graves] button").Attr("formaction")
 		if !ok {
-			t.Fatal("there is no way to restore it")
+			t.Fatal("no form restores the entity")
 		}
 		says, at := w.done(restore)
 		if at != "/n/default/q/reply" || !strings.Contains(says, "Restored reply") {
-			t.Errorf("led to %s saying %q", at, says)
+			t.Errorf("redirected to %s with the notice %q", at, says)
 		}
 		if e := w.b.State("reply"); e.Config.AutoDeleteOnIdle != 10*time.Second {
 			t.Errorf("restored %+v", e.Config)
@@ -360,10 +360,10 @@ func TestRules(t *testing.T) {
 		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		says, _ := w.done("/n/default/t/prices/s/eu/rules/remove?rule=" + url.QueryEscape("$Default"))
 		if !strings.Contains(says, "lost the rule $Default") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		if a := w.post("/n/default/t/prices/s/eu/rules/remove?rule=none"); a.status != 404 {
-			t.Errorf("a rule that is not there: %d", a.status)
+			t.Errorf("a missing rule: %d", a.status)
 		}
 		w.fill("prices", engine.Content{})
 		w.done("/n/default/t/prices/s/eu/rules/add")
@@ -375,7 +375,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%d messages arrived", n)
 		}
 		if a := w.post("/n/default/q/orders/rules/add"); a.status != 404 {
-			t.Errorf("a rule for a queue that is not there: %d", a.status)
+			t.Errorf("a rule for a missing queue: %d", a.status)
 		}
 	})
 }
@@ -415,10 +415,10 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		for name, want := range map[string][2]int{"to": {0, 0}, "from": {2, 2}, "dead": {0, 0}, "plain": {0, 2}} {
 			settings, form := w.see("/n/default/q/"+name+"?tab=settings"), w.see("/n/default/q/"+name+"/edit")
 			if n := strings.Count(settings.Find(".settings").Text(), says); n != want[0] {
-				t.Errorf("the settings of %s say it %d times, want %d", name, n, want[0])
+				t.Errorf("the settings of %s show the effect %d times, want %d", name, n, want[0])
 			}
 			if n := strings.Count(form.Find("form#f").Text(), note); n != want[1] {
-				t.Errorf("the form of %s says it %d times, want %d", name, n, want[1])
+				t.Errorf("the form of %s shows the effect %d times, want %d", name, n, want[1])
 			}
 		}
 		w.see("/n/default/q/from?tab=settings").wants(200, "1h", "2h")

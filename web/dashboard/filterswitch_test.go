@@ -22,14 +22,14 @@ func TestFilterExceptionsSwitch(t *testing.T) {
 			w.Helper()
 			at, path := "/n/default/t/prices/s/"+sub, engine.Path("prices/Subscriptions/"+sub)
 			if got, ticked := w.b.State(path).Config.IgnoreFilterExceptions, on == "on"; got == ticked {
-				w.Errorf("%s ignores them: %v", sub, got)
+				w.Errorf("%s: IgnoreFilterExceptions is %v", sub, got)
 			}
 			box := w.see(at + "/edit").Find("input[name=" + field + "]")
 			if _, ticked := box.Attr("checked"); box.Length() != 1 || ticked != (on == "on") {
 				w.Errorf("%s: the form has %d boxes, ticked: %v", sub, box.Length(), ticked)
 			}
 			if says := w.see(at + "?tab=settings").Find(".settings > div:contains(" + field + ") dd span").Text(); says != setting {
-				w.Errorf("%s: the settings say %q", sub, says)
+				w.Errorf("%s: the settings show %q", sub, says)
 			}
 			if _, err := w.b.Send(w.Context(), "prices", []broker.Outgoing{{Content: engine.Content{
 				Properties: value.Properties{{Name: "price", Value: value.OfInt(12)}, {Name: "stock", Value: value.OfInt(0)}},

@@ -43,7 +43,7 @@ func TestStatusSwitch(t *testing.T) {
 			}
 			if tc.asks {
 				if w.b.State(tc.path).Config.Status != was.Status {
-					t.Errorf("%s: not asked before it became %v", tc.url, tc.to)
+					t.Errorf("%s: no confirmation before the status became %v", tc.url, tc.to)
 				}
 				form := w.see(to + "?to=" + tc.to.String()).Find("form.asking")
 				at, value := form.AttrOr("action", ""), form.Find("input[name=to]").AttrOr("value", "")
@@ -51,7 +51,7 @@ func TestStatusSwitch(t *testing.T) {
 			}
 			now := w.b.State(tc.path).Config
 			if now.Status != tc.to {
-				t.Errorf("%s is %v, not %v", tc.url, now.Status, tc.to)
+				t.Errorf("%s is %v, want %v", tc.url, now.Status, tc.to)
 			}
 			if now.Status = was.Status; !now.Equal(was) {
 				t.Errorf("%s changed: %+v, was %+v", tc.url, now, was)
@@ -65,7 +65,7 @@ func TestStatusSwitch(t *testing.T) {
 	})
 }
 
-// TestStatusTellsWhatStops: the page shows beforehand what a status stops.
+// TestStatusTellsWhatStops: before a change of status, the page shows which operations it stops.
 func TestStatusTellsWhatStops(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})
@@ -91,16 +91,16 @@ func TestTransferDeadLetters(t *testing.T) {
 		}
 		w.pass(time.Second)
 		if n := w.b.State("via").Counts.TransferDeadLetter; n != 3 {
-			t.Fatalf("there are %d", n)
+			t.Fatalf("got %d dead letters", n)
 		}
 		tab := w.see("/n/default/q/via?tab=transfer")
 		tab.wants(200, "Transfer dead-letter", "3 failed", "Resubmit all 3")
 		if n := tab.Find("[data-list=rows] tr").Length(); n != 3 {
-			t.Errorf("%d rows", n)
+			t.Errorf("got %d rows", n)
 		}
 		_, at := w.done("/n/default/q/via/receive", "dlq", "transfer")
 		if !strings.Contains(at, "?lock=") {
-			t.Fatalf("it leads to %s", at)
+			t.Fatalf("the link is %s", at)
 		}
 		w.see(at).wants(200, "Complete")
 		path, token, _ := strings.Cut(at, "?lock=")
@@ -117,7 +117,7 @@ func TestTransferDeadLetters(t *testing.T) {
 		w.post("/n/default/q/via/purge", "state", "transfer-dead-letter", "count-transfer-dead-letter", "2").wants(409)
 		w.done("/n/default/q/via/purge", "state", "transfer-dead-letter", "count-transfer-dead-letter", n)
 		if n := w.b.State("via").Counts.TransferDeadLetter; n != 0 {
-			t.Errorf("%d are left", n)
+			t.Errorf("%d messages are left", n)
 		}
 		w.see("/n/default/q/via?tab=transfer").wants(200, "Nothing is left")
 	})
@@ -150,7 +150,7 @@ func TestResubmitDuplicate(t *testing.T) {
 		w.see("/n/default/q/orders/resubmit").wants(200, "having an id that orders has seen lately: two #2")
 		says, _ = w.done("/n/default/q/orders/resubmit", "count", "1")
 		if !strings.Contains(says, "one would be a duplicate") || w.b.State("orders").Counts.DeadLetter != 1 {
-			t.Errorf("it says %s", says)
+			t.Errorf("the page has %s", says)
 		}
 		w.pass(10 * time.Minute)
 		w.see(dead).lacks("Let duplicates")
@@ -166,11 +166,11 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 			first := w.post(to, "name", "orders", "ForwardTo", "ORDERS", "AutoDeleteOnIdle", "1h")
 			first.wants(422, "orders would forward its messages to itself", "forwarded 4 times")
 			if err := w.b.Delete(w.Context(), "orders", broker.Unconfirmed, ""); err == nil {
-				t.Fatal("it was done at once")
+				t.Fatal("the change was made without a confirmation")
 			}
 			again, _ := first.Find("form#f").Attr("action")
 			if strings.Contains(to, "temporary") != strings.Contains(again, "temporary") {
-				t.Errorf("the second time the form goes to %s", again)
+				t.Errorf("the second time the form posts to %s", again)
 			}
 			if a := w.post(again, "name", "orders", "ForwardTo", "ORDERS", "AutoDeleteOnIdle", "1h"); a.status != 303 || w.b.State("orders").Config.ForwardTo != "ORDERS" {
 				t.Fatalf("the second time, at %s: %d", again, a.status)
@@ -193,7 +193,7 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 		if a := w.post(again, back...); a.status != 303 || w.b.State("orders").Config.ForwardDeadLetteredMessagesTo != "orders" {
 			t.Fatalf("the third time, at %s: %d", again, a.status)
 		}
-		w.done(edit, append(back, "MaxDeliveryCount", "3")...) // it forwards to itself already: nothing is asked
+		w.done(edit, append(back, "MaxDeliveryCount", "3")...) // the entity already forwards to itself, so no confirmation is needed
 	})
 }
 
@@ -215,7 +215,7 @@ func TestRefusedForwarding(t *testing.T) {
 			"DuplicateDetectionHistoryTimeWindow", "5m", "ForwardDeadLetteredMessagesTo", "orders", "EnableBatchedOperations", "true")
 		c := w.b.State("all").Config
 		if !c.RequiresSession || !c.RequiresDuplicateDetection || c.DuplicateWindow() != 5*time.Minute || c.ForwardDeadLetteredMessagesTo != "orders" {
-			t.Errorf("it is %+v", c)
+			t.Errorf("got %+v", c)
 		}
 	})
 }

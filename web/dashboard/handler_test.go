@@ -16,12 +16,12 @@ import (
 func TestFirstStart(t *testing.T) {
 	within(t, func(w *world) {
 		if a := w.get("/"); a.status != http.StatusFound || a.to != "/n/default" {
-			t.Fatalf("/ answers %d to %q", a.status, a.to)
+			t.Fatalf("/ returned %d with the address %q", a.status, a.to)
 		}
 		w.see("/n/default").wants(200, "Nothing lives here yet", "curl http://127.0.0.1:5300/starter/messages")
 		says, at := w.done("/n/default/starter")
 		if at != "/n/default/q/starter" || !strings.Contains(says, "Sent 20 messages to starter") {
-			t.Errorf("led to %s saying %q", at, says)
+			t.Errorf("redirected to %s with the notice %q", at, says)
 		}
 		e := w.b.State("starter")
 		if e.Counts.Active != 17 || e.Counts.Scheduled != 3 || !e.Config.DeadLetteringOnMessageExpiration {
@@ -32,7 +32,7 @@ func TestFirstStart(t *testing.T) {
 		}
 		w.pass(16 * time.Second)
 		w.see(at+"?tab=dead-letter").wants(200, "TTLExpiredException", "order.placed")
-		w.done("/n/default/starter") // again: the queue exists
+		w.done("/n/default/starter") // the queue exists already
 		if n := w.b.State("starter").Counts.MessageCount(); n != 40 {
 			t.Errorf("%d messages after the second time", n)
 		}
@@ -47,10 +47,10 @@ func TestOverviewTeachesOn(t *testing.T) {
 			w.Helper()
 			a := w.see(home)
 			if got := a.Find(`[data-slot=learn] [formaction$="/starter"]`).Length() == 1; got != want {
-				w.Errorf("%s: fill a queue %t, not %t", when, got, want)
+				w.Errorf("%s: the offer to fill a queue is %t, want %t", when, got, want)
 			}
 			if got := a.Find(`[data-slot=learn] a[href="/scenes"]`).Length() == 1; got != want {
-				w.Errorf("%s: scenes %t, not %t", when, got, want)
+				w.Errorf("%s: the offer of scenes is %t, want %t", when, got, want)
 			}
 		}
 		const home = "/n/default"
@@ -72,16 +72,16 @@ func TestNoticeIsShownOnce(t *testing.T) {
 	within(t, func(w *world) {
 		a := w.post("/n/default/queues", "name", "orders")
 		if n := w.see(a.to).Find("[data-notice] .notice").Length(); n != 1 {
-			t.Errorf("%d notices", n)
+			t.Errorf("got %d notices", n)
 		}
 		if n := w.see(a.to).Find("[data-notice] .notice").Length(); n != 0 {
-			t.Errorf("%d notices the second time", n)
+			t.Errorf("got %d notices the second time", n)
 		}
 	})
 }
 
-// TestNoticePasses: a notice of success disappears by itself, more slowly if it is longer; a
-// warning stays until the page is left.
+// TestNoticePasses: a notice of success disappears by itself, later if it is longer; a warning
+// stays until the user leaves the page.
 func TestNoticePasses(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})
@@ -121,7 +121,7 @@ func TestForgedFormIsRefused(t *testing.T) {
 			}
 		}
 		if e := w.b.State("orders"); e.Counts.Active != 1 || e.Counts.Locked != 0 {
-			t.Errorf("something was done: %+v", e.Counts)
+			t.Errorf("something was changed: %+v", e.Counts)
 		}
 	})
 }
@@ -178,11 +178,11 @@ func TestNobodyIsLedAway(t *testing.T) {
 			"/n/default/q/orders/delete", "", "/n/default\r\nSet-Cookie: a=b", "/api/v1",
 		} {
 			if a := w.post("/n/default/q/orders/touch", "back", back); a.to != "/n/default/q/orders" {
-				t.Errorf("back %q leads to %q", back, a.to)
+				t.Errorf("back=%q redirects to %q", back, a.to)
 			}
 		}
 		if a := w.post("/n/default/q/orders/touch", "back", "/n/default/temporary"); a.to != "/n/default/temporary" {
-			t.Errorf("led to %q", a.to)
+			t.Errorf("redirected to %q", a.to)
 		}
 	})
 }
@@ -194,14 +194,14 @@ func TestReadOnly(t *testing.T) {
 		w.store.broken.Store(true)
 		a := w.post("/n/default/q/orders/send", "body", "two")
 		if a.status != http.StatusServiceUnavailable {
-			t.Errorf("a send answers %d", a.status)
+			t.Errorf("a send returned %d", a.status)
 		}
 		w.see("/n/default/q/orders").wants(200, "Read-only", "one")
 		w.store.broken.Store(false)
 		w.pass(2 * time.Second)
 		w.done("/n/default/q/orders/send", "body", "two")
 		if strings.Contains(w.see("/n/default").text, "Read-only") {
-			t.Error("the banner stays")
+			t.Error("the banner is still shown")
 		}
 	})
 }
@@ -231,7 +231,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 		w.pass(time.Minute)
 		w.see(to)
 		if n := w.b.State("orders").Counts.Active; n != 1 {
-			t.Errorf("%d messages in the end", n)
+			t.Errorf("got %d messages at the end", n)
 		}
 	})
 }
@@ -268,12 +268,12 @@ func TestViewIsRecordedOnceAMinute(t *testing.T) {
 		w.see("/n/default/q/reply")
 		w.see("/n/default/q/reply")
 		if n := looks(); n != 1 {
-			t.Errorf("%d looks are noted, want 1", n)
+			t.Errorf("%d views are recorded, want 1", n)
 		}
 		w.pass(time.Minute)
 		w.see("/n/default/q/reply")
 		if n := looks(); n != 2 {
-			t.Errorf("%d looks are noted, want 2", n)
+			t.Errorf("%d views are recorded, want 2", n)
 		}
 	})
 }

@@ -53,40 +53,40 @@ func TestImportPage(t *testing.T) {
 		w.b.CreateQueue("orders", engine.Config{})
 		const at = "/n/default/q/orders/import"
 		if w.see("/n/default/q/orders").Find(`a[href="`+at+`"]`).Length() != 1 {
-			w.Error("nothing leads to the page")
+			w.Error("no link leads to the page")
 		}
 		w.see(at).wants(200, "Import into orders", "256 M")
 		a := w.upload(at, "csrf", w.token(), "ttl", "keep", "schedule", "keep", "ids", "new", "file/<i>.jsonl", importedFile, "lines", "")
 		if a.status != http.StatusSeeOther || !strings.HasPrefix(a.to, at+"?file=") {
-			w.Fatalf("answered with %d %q: %s", a.status, a.to, a.Find("main").Text())
+			w.Fatalf("the response is %d %q: %s", a.status, a.to, a.Find("main").Text())
 		}
 		page := w.see(a.to)
 		page.wants(200, "<i>.jsonl", "5 lines", "4 messages would be imported", "would wait for its time", "was scheduled for a time that has passed", "line cannot be read", "timeToLive")
 		if v, _ := page.Find(`select[name=ids] option[selected]`).Attr("value"); v != "new" {
-			w.Errorf("the page forgets what was chosen: %q", v)
+			w.Errorf("the page does not keep the options: %q", v)
 		}
 		if n := w.b.State("orders").Counts; n != (engine.Counts{}) {
-			w.Errorf("looking has sent %+v", n)
+			w.Errorf("a preview sent %+v", n)
 		}
 		fields := page.fields(`form[action$="/import/start"]`)
 		first := w.post(at+"/start", fields...)
 		second := w.post(at+"/start", fields...)
 		if first.status != http.StatusSeeOther || first.to != second.to {
-			w.Fatalf("answered with %d %q, and then %d %q", first.status, first.to, second.status, second.to)
+			w.Fatalf("the response is %d %q, and then %d %q", first.status, first.to, second.status, second.to)
 		}
 		synctest.Wait()
 		is, err := w.jobs.Wait(w.Context(), 1)
 		w.must(err)
 		if is.State != job.Done || is.Counts != (job.Counts{Total: 5, Seen: 5, Done: 4, Failed: 1}) || is.Actor != "dashboard" {
-			w.Errorf("it has done %+v", is)
+			w.Errorf("the job has done %+v", is)
 		}
 		if n := w.b.State("orders").Counts; n != (engine.Counts{Active: 3, Scheduled: 1}) {
-			w.Errorf("there are %+v", n)
+			w.Errorf("got %+v", n)
 		}
 		w.see("/n/default/activity").wants(200, "started job 1")
 		w.see(first.to).wants(200, "Import into orders", "<i>.jsonl", "Line 4", "5 of 5")
 		if third := w.post(at+"/start", fields...); third.to != first.to {
-			w.Errorf("once it is done it leads to %q", third.to)
+			w.Errorf("when the job is done, the form redirects to %q", third.to)
 		}
 		w.get(a.to).wants(200, "The file was removed. Upload it again.")
 	})
@@ -101,18 +101,18 @@ func TestImportOfPastedLines(t *testing.T) {
 		page := w.see(a.to)
 		page.wants(200, "Pasted lines", "0 messages would be imported", "2", "lines cannot be read", "ttl=remaining")
 		if page.Find(`form[action$="/import/start"]`).Length() != 0 {
-			w.Error("nothing can be imported, and there is a button for it")
+			w.Error("nothing can be imported, but the button is enabled")
 		}
 		page = w.see(strings.Replace(a.to, "ttl=remaining", "ttl=keep", 1))
 		page.wants(200, "One message would be imported", "into a/b", "would be refused")
 		w.see(strings.Replace(a.to, "to=a%2Fb", "to=nowhere", 1)).wants(200, "could not be found")
 		says, _ := w.done("/n/default/import/start", page.fields(`form[action$="/import/start"]`)...)
 		if !strings.Contains(says, "The import has begun") {
-			w.Errorf("it says %q", says)
+			w.Errorf("got %q", says)
 		}
 		synctest.Wait()
 		if n := w.b.State("a/b").Counts; n != (engine.Counts{Active: 1}) {
-			w.Errorf("there are %+v", n)
+			w.Errorf("got %+v", n)
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestImportRefused(t *testing.T) {
 		both := w.upload(at, "csrf", w.token(), "ids", "new", "file/x", "{}", "lines", "{}")
 		both.wants(422)
 		if why, ids := both.Find("#f-file-e").Text(), both.Find("select[name=ids] option[selected]").AttrOr("value", ""); !strings.Contains(why, "not both") || ids != "new" {
-			w.Errorf("the form says %q of the file, and has %q chosen", why, ids)
+			w.Errorf("the form shows %q for the file, and has the option %q", why, ids)
 		}
 		w.get("/n/default/t/prices/s/eu/import").wants(404)
 		w.upload("/n/default/q/nowhere/import", "csrf", w.token(), "file/x", "{}")
@@ -143,14 +143,15 @@ func TestImportRefused(t *testing.T) {
 		a := w.upload(at, "csrf", w.token(), "file/x", "{}")
 		w.get(strings.Replace(a.to, "file=", "ttl=other&file=", 1)).wants(200, "not a value of 'ttl'")
 		if n := len(w.jobs.List()); n != 0 {
-			w.Errorf("there are %d jobs", n)
+			w.Errorf("got %d jobs", n)
 		}
 		w.pass(2 * time.Hour)
 		w.get(a.to).wants(200, "The file was removed. Upload it again.")
 	})
 }
 
-// TestImportShelfHasBounds: stored files are bounded together, and give their room back.
+// TestImportShelfHasBounds: the total size of stored files is limited, and removed files free their
+// part.
 func TestImportShelfHasBounds(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})
@@ -160,7 +161,7 @@ func TestImportShelfHasBounds(t *testing.T) {
 		for i := range 51 {
 			a := w.upload(at, "csrf", token, "file/"+fmt.Sprint(i), "{}")
 			if (a.status == http.StatusSeeOther) != (i < 50) {
-				w.Fatalf("file %d is answered with %d", i, a.status)
+				w.Fatalf("the response to file %d is %d", i, a.status)
 			}
 			if i < 50 {
 				last = a.to
@@ -171,10 +172,10 @@ func TestImportShelfHasBounds(t *testing.T) {
 		_, word, _ := strings.Cut(last, "file=")
 		w.uploads.Drop(word)
 		if a := w.upload(at, "csrf", token, "file/x", "{}"); a.status != http.StatusSeeOther {
-			w.Errorf("with room it is answered with %d", a.status)
+			w.Errorf("after room was freed, the response is %d", a.status)
 		}
 		if _, _, err := w.uploads.Find("other", word); err == nil {
-			w.Error("a file is of every namespace")
+			w.Error("a file is visible in another namespace")
 		}
 	})
 }

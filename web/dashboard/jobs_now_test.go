@@ -24,7 +24,7 @@ func TestJobsOnEveryPage(t *testing.T) {
 			for _, page := range []string{"/n/default", "/n/default/q/orders", "/n/default/q/orders/send"} {
 				now := w.see(page).Find(".bar [data-slot=jobs-now]")
 				if got := strings.Join(strings.Fields(now.Text()), " "); got != want || now.Find("a").AttrOr("href", "") != href {
-					t.Errorf("%s says %q, want %q at %s: %s", page, got, want, href, now.Find("a").AttrOr("href", ""))
+					t.Errorf("%s shows %q, want %q at %s: %s", page, got, want, href, now.Find("a").AttrOr("href", ""))
 				}
 			}
 		}
@@ -32,7 +32,7 @@ func TestJobsOnEveryPage(t *testing.T) {
 		w.store.broken.Store(true)
 		plan := job.Plan{Kind: job.Move, Paths: []engine.Path{"orders"}, To: "other"}
 		if _, err := w.jobs.Start(w.Context(), plan, broker.Unconfirmed, "test"); err == nil {
-			t.Fatal("it starts without a store")
+			t.Fatal("a job started without a store")
 		}
 		w.store.broken.Store(false)
 		w.pass(time.Minute)

@@ -31,23 +31,23 @@ func TestJobFromItsForm(t *testing.T) {
 		fields := []string{"kind", "move", "path", "orders", "q", "subject:s1", "to", "other", "count", "25"}
 		says, at := w.done("/n/default/jobs/new", fields...)
 		if !strings.Contains(says, "begun") {
-			t.Errorf("it says %q", says)
+			t.Errorf("got %q", says)
 		}
 		synctest.Wait()
 		w.see(at).wants(200, "Move to other", "orders", "subject:s1", "50 of 50 messages", "Done", "Undo")
 		if n := w.b.State("other").Counts.Active; n != 25 {
-			t.Errorf("%d were moved", n)
+			t.Errorf("%d messages were moved", n)
 		}
 		_, undo := w.done(at + "/undo")
 		synctest.Wait()
 		w.see(undo).wants(200, "It takes back")
 		if n := w.b.State("orders").Counts.Active; n != 50 {
-			t.Errorf("%d are back", n)
+			t.Errorf("%d messages were moved back", n)
 		}
 		page := w.see(at)
 		page.wants(200, "This job was taken back")
 		if page.Find("[formaction$='/undo']").Length() != 0 {
-			t.Error("it can be undone twice")
+			t.Error("a job can be undone twice")
 		}
 		if n := w.see("/n/default/jobs").Find("[data-list=rows] tr").Length(); n != 2 {
 			t.Errorf("%d jobs are listed", n)
@@ -70,7 +70,7 @@ func TestJobFormSentTwice(t *testing.T) {
 			for range 2 {
 				_, at := w.done("/n/default/jobs/new", "kind", "copy", "path", "orders", "to", "other", "count", "40", "once", word)
 				if !strings.HasSuffix(at, want) {
-					t.Errorf("it led to %s, not to %s", at, want)
+					t.Errorf("redirected to %s, not to %s", at, want)
 				}
 			}
 		}
@@ -97,19 +97,19 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 		w.post(at, "kind", "explode", "path", "orders", "count", "50", "confirm", "orders").wants(422)
 		w.post(at, "kind", "delete", "path", "orders", "q", "age:never", "count", "50", "confirm", "orders").wants(422)
 		if gone() {
-			t.Fatal("messages have gone")
+			t.Fatal("messages were deleted")
 		}
 		w.post(at, "kind", "delete", "path", "nowhere", "count", "5").wants(404)
 		w.done(at, "kind", "delete", "path", "orders", "count", "50", "confirm", "orders")
 		synctest.Wait()
 		if n := w.b.State("orders").Counts.Active; n != 0 {
-			t.Errorf("%d are left", n)
+			t.Errorf("%d messages are left", n)
 		}
 		w.see(at + "?kind=delete&path=orders").lacks("Delete 0 messages")
 	})
 }
 
-// TestJobsOverTime: jobs with further parameters: by how much, or until when.
+// TestJobsOverTime: jobs that change times take a duration, or a new time.
 func TestJobsOverTime(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})
@@ -123,7 +123,7 @@ func TestJobsOverTime(t *testing.T) {
 		w.done(at, "kind", "extend", "path", "orders", "count", "2", "by", "-10m")
 		synctest.Wait()
 		if got := w.b.Rows("orders")[1].Expires; got != before.Add(-10*time.Minute) { // OPS-3
-			w.Errorf("it expires at %v, before at %v", got, before)
+			w.Errorf("the message expires at %v, before at %v", got, before)
 		}
 		now := w.b.ClockTime()
 		w.fill("orders", engine.Content{MessageID: "c", ScheduledFor: now.Add(time.Hour)})
@@ -133,7 +133,7 @@ func TestJobsOverTime(t *testing.T) {
 		w.done(at, "kind", "reschedule", "path", "orders", "count", "1", "until", until)
 		synctest.Wait()
 		if got := w.b.RowsOf("orders", engine.ClassScheduled)[0].Message.ScheduledFor.Time().UTC().Format("2006-01-02T15:04:05Z"); got != until { // OPS-8
-			w.Errorf("it comes at %s, not %s", got, until)
+			w.Errorf("the message is scheduled for %s, want %s", got, until)
 		}
 	})
 }

@@ -46,13 +46,13 @@ type world struct {
 	b        *brokertest.Broker
 	pages    *pages.Pages
 	jobs     *job.Jobs
-	manager  *namespaces.Manager // of another server; nil if there is one namespace
-	scenes   *demo.Player        // of those namespaces; nil if there are none
+	manager  *namespaces.Manager // namespaces of another server; nil if there is one namespace
+	scenes   *demo.Player        // player of scenes in those namespaces; nil if there are none
 	uploads  *exchange.Uploads
 	rules    *alert.Rules
 	webhooks *webhook.Sender
 	tokens   *token.Registry
-	leave    func()      // ends the storing of keys here
+	leave    func()      // stops storing keys in this world
 	caller   auth.Caller // the visitor; zero if unknown
 	handler  http.Handler
 	store    *breakable
@@ -327,7 +327,7 @@ func (w *world) done(to string, pairs ...string) (says string, at string) {
 	}
 	page := w.get(a.to)
 	if page.status != http.StatusOK {
-		w.Fatalf("POST %s led to %s: %d", to, a.to, page.status)
+		w.Fatalf("POST %s redirected to %s: %d", to, a.to, page.status)
 	}
 	page.Find("[data-notice] [formaction]").Each(func(_ int, undo *goquery.Selection) {
 		w.undo, _ = undo.Attr("formaction")
@@ -358,7 +358,7 @@ func (a answer) wants(status int, texts ...string) {
 	}
 	for _, s := range texts {
 		if !strings.Contains(a.Find("main").Text(), s) {
-			a.t.Errorf("the page does not say %q: %s", s, strings.Join(strings.Fields(a.Find("main").Text()), " "))
+			a.t.Errorf("the page lacks %q: %s", s, strings.Join(strings.Fields(a.Find("main").Text()), " "))
 		}
 	}
 }
@@ -367,7 +367,7 @@ func (a answer) lacks(texts ...string) {
 	a.t.Helper()
 	for _, s := range texts {
 		if strings.Contains(a.Find("main").Text(), s) {
-			a.t.Errorf("the page says %q", s)
+			a.t.Errorf("the page has %q", s)
 		}
 	}
 }

@@ -57,14 +57,14 @@ func TestLab(t *testing.T) {
 		}
 		for _, s := range []string{"2400", "RuleName", "missing", "by zero"} {
 			if !strings.Contains(a.says("[data-tried=outcome]"), s) {
-				t.Errorf("does not say %q: %s", s, a.says("[data-tried=outcome]"))
+				t.Errorf("%q is missing: %s", s, a.says("[data-tried=outcome]"))
 			}
 		}
 		if href := a.Find(`.taking a[href*="rules/edit"]`).First().AttrOr("href", ""); href != "/n/default/t/prices/s/all/rules/edit?rule=%24Default" {
-			t.Errorf("a rule leads to %s", href)
+			t.Errorf("a rule links to %s", href)
 		}
 		if w.b.State("prices").NextSeq != 1 || w.b.State("prices/Subscriptions/all").Counts.Active != 0 {
-			t.Error("trying has sent it")
+			t.Error("a trial sent the message")
 		}
 		w.fill("prices", engine.Content{Subject: "price.changed", Properties: value.Properties{{Name: "amount", Value: value.OfInt(1200)}}})
 		for sub, want := range map[engine.Path]engine.Counts{
@@ -78,22 +78,22 @@ func TestLab(t *testing.T) {
 		a = w.post("/n/default/lab", "topic", "prices", "property-0-name", "n", "property-0-type", "int", "property-0-value", "three")
 		a.wants(200, "The message cannot be read", "Nothing was tried yet")
 		if !strings.HasPrefix(a.says("[data-tried=refused]"), "The message cannot be read n: ") || a.Find(".err").Length() != 1 {
-			t.Errorf("it says %q", a.says("[data-tried=refused]"))
+			t.Errorf("got %q", a.says("[data-tried=refused]"))
 		}
 		a = w.post("/n/default/lab", append(message, "add-property", "1")...)
 		if n := a.Find("input[name^=property-][name$=-value]").Length(); n < 5 || a.Find(".taking").Length() != 0 {
-			t.Errorf("%d rows", n)
+			t.Errorf("got %d rows", n)
 		}
 		for _, to := range []string{"/n/default/t/prices", "/n/default/t/prices/s/eu?tab=rules", "/n/default/topics"} {
 			if n := w.see(to).Find(`a[href^="/n/default/lab"]`).Length(); n == 0 {
-				t.Errorf("%s does not lead to the lab", to)
+				t.Errorf("%s has no link to the lab", to)
 			}
 		}
 	})
 }
 
-// TestLabKnowsWhatTheBrokerSets: properties that the broker sets on acceptance are known to
-// the lab as well (FILT-21).
+// TestLabKnowsWhatTheBrokerSets: the lab sets the properties that the broker sets on acceptance
+// (FILT-21).
 func TestLabKnowsWhatTheBrokerSets(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
@@ -101,7 +101,7 @@ func TestLabKnowsWhatTheBrokerSets(t *testing.T) {
 		w.post("/n/default/lab", "topic", "PRICES", "partition-key", "k").wants(200, "1 of 1 subscriptions takes it.")
 		w.fill("prices", engine.Content{PartitionKey: "k"})
 		if n := w.b.State("prices/Subscriptions/first").Counts.Active; n != 1 {
-			t.Errorf("%d arrived", n)
+			t.Errorf("received %d messages", n)
 		}
 		w.post("/n/default/lab", "topic", "prices", "partition-key", "k").wants(200, "No subscription takes it.")
 	})
@@ -143,7 +143,7 @@ func TestLabOfManyRules(t *testing.T) {
 		a := w.post("/n/default/lab", "topic", "prices", "property-0-name", "n", "property-0-type", "int", "property-0-value", "200")
 		a.wants(200, "1 of 1 subscriptions takes it.", "225 more rules are not shown")
 		if n := a.Find(".taking li > .row").Length(); n != 25 || !strings.Contains(a.says(".taking"), "r200 Selected") || a.says(".taking li:last-child > .row strong") != "r200" {
-			t.Errorf("%d rules are shown", n)
+			t.Errorf("%d rules are shown in the lab", n)
 		}
 		tab := w.see("/n/default/t/prices/s/many?tab=rules")
 		if n := tab.Find(".rules > li").Length(); n != 100 {
@@ -190,28 +190,29 @@ func TestTray(t *testing.T) {
 		a := w.see("/n/default/lab")
 		a.wants(200, "4 messages were accepted and discarded", "the latest 100 are kept", "region", "us", "alert(1)", "sys.CorrelationId")
 		if a.Find("main script").Length() != 0 {
-			t.Error("a subject is markup")
+			t.Error("a subject was not escaped")
 		}
 		keys := w.keys()
 		if len(keys) != 4 {
-			t.Fatalf("in the tray are %v", keys)
+			t.Fatalf("the tray has %v", keys)
 		}
 		w.ruled("eu", engine.Config{}, sql("r", "region = 'eu'", ""))
 		a = w.see("/n/default/lab?from=" + keys[3])
 		a.wants(200, "From price.changed", "No subscription takes it.", "start afresh")
 		if v := a.Find("[name=property-1-name]").AttrOr("value", ""); v != "tier" || a.Find("[name=message-id]").AttrOr("value", "") != "p-1" {
-			t.Errorf("filled in is %q", v)
+			t.Errorf("the filled-in filter is %q", v)
 		}
 		if href := a.Find(`.taking a[href*="rules/edit"]`).AttrOr("href", ""); !strings.HasSuffix(href, "rules/edit?from="+keys[3]+"&rule=r") {
-			t.Errorf("the rule leads to %s", href)
+			t.Errorf("the rule links to %s", href)
 		}
 		w.see("/n/default/lab?from=424242").wants(200, "no longer known")
 		w.see("/n/default/m/"+keys[3]).wants(200, "Matched no subscription")
 
-		// The proposed filter has what the messages have in common, and nothing that differs.
+		// The proposed filter contains all properties that the messages have in common, and no
+		// others.
 		catch := w.get("/n/default/lab/new?key=" + keys[3] + "&key=" + keys[2])
 		if catch.status != http.StatusSeeOther {
-			t.Fatalf("catching leads to %d", catch.status)
+			t.Fatalf("creating the subscription returned %d", catch.status)
 		}
 		form := w.see(catch.to)
 		form.wants(200, "Proposed from 2 messages", "price.changed")
@@ -232,10 +233,10 @@ func TestTray(t *testing.T) {
 		}
 		w.fill("prices", engine.Content{Subject: "price.changed", CorrelationID: "c", Properties: value.Properties{region("us"), {Name: "tier", Value: value.OfLong(3)}}})
 		if n := w.b.State("prices/Subscriptions/us").Counts.Active; n != 1 {
-			t.Errorf("the next one arrived %d times", n)
+			t.Errorf("the next message arrived %d times", n)
 		}
 		if n := len(w.keys()); n != 4 {
-			t.Errorf("%d are in the tray", n)
+			t.Errorf("the tray has %d messages", n)
 		}
 	})
 }
@@ -302,7 +303,7 @@ func TestWhatCannotBeCaught(t *testing.T) {
 		}
 		a = w.post("/n/default/t/prices/new", "name", "b", "rule-kind", "sql", "rule-sql", "a = ")
 		if a.wants(http.StatusUnprocessableEntity, "at character 5, where the text ends"); a.Find(".fault").Length() != 1 || a.Find(".notice").Length() != 0 {
-			t.Error("the fault is not at the field")
+			t.Error("the error is not at the field")
 		}
 		w.post("/n/default/t/prices/new", "name", "A", "rule-kind", "sql", "rule-sql", "a = 1").wants(http.StatusConflict, "already")
 	})
@@ -344,7 +345,7 @@ func TestTrayAfterRestart(t *testing.T) {
 		w.unmatched("prices", engine.Content{Subject: "after"})
 		keys := w.keys()
 		if len(keys) != 2 {
-			t.Fatalf("%d are in the tray", len(keys))
+			t.Fatalf("the tray has %d messages", len(keys))
 		}
 		w.see("/n/default/lab").wants(200, "2 messages were accepted and discarded", "before", "after")
 		w.see("/n/default/m/"+keys[1]).wants(200, "before", "b-1", "Matched no subscription", "accepted by prices and discarded", "Filter lab")
@@ -368,7 +369,7 @@ func TestForgedRuleForms(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(before, w.rulesOf(eu)); d != "" || w.b.State("prices").Subscriptions != 1 {
-			t.Errorf("something was done: %s", d)
+			t.Errorf("something was changed: %s", d)
 		}
 	})
 }

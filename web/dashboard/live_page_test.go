@@ -12,8 +12,8 @@ import (
 	"mayfly/web/connections"
 )
 
-// TestPagesBeginComplete: a page that was opened while it was empty becomes, by updates of its
-// slots and lists alone, the page that opens later: everything else, such as the boxes that
+// TestPagesBeginComplete: a page that was opened while it was empty becomes, only by updates of its
+// slots and lists, equal to a page that is opened later. Everything else, such as the boxes that
 // narrow a list, is there from the start and stays.
 func TestPagesBeginComplete(t *testing.T) {
 	within(t, func(w *world) {
@@ -72,7 +72,7 @@ func TestPagesBeginComplete(t *testing.T) {
 
 		for at, was := range before {
 			if d := cmp.Diff(was, still(at)); d != "" {
-				t.Errorf("%s is another page when there is something:\n%s", at, d)
+				t.Errorf("%s is a different page when it has content:\n%s", at, d)
 			}
 		}
 	})

@@ -24,7 +24,7 @@ func orders(w *world) {
 	path, lock, _ = strings.Cut(at, "?lock=")
 	w.done(path+"/dead-letter", "lock", lock, "reason", "Poison", "description", "It tasted bad.")
 	if e := w.b.State("orders"); e.Counts != (engine.Counts{Active: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
-		w.Fatalf("there are %+v", e.Counts)
+		w.Fatalf("got %+v", e.Counts)
 	}
 }
 
@@ -33,17 +33,17 @@ func TestInspect(t *testing.T) {
 		orders(w)
 		says, at := w.done("/n/default/q/orders/receive")
 		if !strings.Contains(says, "You hold the lock") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		path, lock, _ := strings.Cut(at, "?lock=")
 		if n := w.see(at).Find(`button[formaction="` + path + `/complete"]`).Length(); n != 1 {
-			t.Errorf("there are %d buttons to complete it", n)
+			t.Errorf("%d buttons complete the message", n)
 		}
 		if n := w.see(path).Find(`button[formaction="` + path + `/complete"]`).Length(); n != 0 {
-			t.Error("without the lock it can be completed")
+			t.Error("a message can be completed without its lock")
 		}
 		if a := w.post("/n/default/q/orders/receive"); !strings.HasPrefix(a.to, "/n/default/q/orders") {
-			t.Errorf("nothing to receive leads to %s", a.to)
+			t.Errorf("receiving from an empty queue redirects to %s", a.to)
 		}
 		other := w.first("orders", engine.ClassDeferred)
 		for name, tc := range map[string]struct {
@@ -83,10 +83,10 @@ func TestDrawer(t *testing.T) {
 		m := w.first("orders", engine.ClassActive)
 		a := w.see(m + "?drawer=1")
 		if a.Find("aside.drawer").Length() != 1 || a.Find("nav.rail").Length() != 0 {
-			t.Error("there is no drawer, or too much around it")
+			t.Error("there is no drawer, or it has more than the message")
 		}
 		if topic := a.Find("aside.drawer").AttrOr("data-live", ""); topic != m {
-			t.Errorf("the drawer follows %q", topic)
+			t.Errorf("the drawer has the live topic %q", topic)
 		}
 	})
 }
@@ -99,18 +99,18 @@ func TestActs(t *testing.T) {
 
 		says, _ := w.done(active+"/extend", "by", "10m")
 		if !strings.Contains(says, "runs out at") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		rows := w.b.RowsOf("orders", engine.ClassActive)
 		if left := rows[0].Expires.Sub(rows[0].Message.EnqueuedAt); left != 70*time.Minute {
-			t.Errorf("it lives %v now", left)
+			t.Errorf("the message lives %v now", left)
 		}
 		w.see(active).wants(200, "set by hand")
 		w.done(active+"/extend", "by", "-1h")
 
 		_, at := w.done(parked + "/fetch")
 		if !strings.HasPrefix(at, parked+"?lock=") {
-			t.Errorf("fetching leads to %s", at)
+			t.Errorf("fetching redirects to %s", at)
 		}
 		w.done(parked + "/break-lock")
 		w.done(parked + "/return")
@@ -119,24 +119,24 @@ func TestActs(t *testing.T) {
 		}
 		says, _ = w.done(later+"/reschedule", "schedule", "in", "in", "2h")
 		if !strings.Contains(says, "It is now #") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		w.done(later+"/reschedule", "schedule", "at", "at", "2100-01-01T10:30")
 		w.done(later + "/send-now")
 		says, _ = w.done(dead + "/resubmit-copy")
 		if !strings.Contains(says, "A copy was resubmitted") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		says, _ = w.done(dead+"/resubmit", "how", "move")
 		if !strings.Contains(says, "Resubmitted as #") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		w.done(dead+"/dead-letter", "reason", "Again")
 		w.see(dead).wants(200, "Again", "Resubmitted")
 		w.done(dead+"/delete", "count", "1")
 		w.see(dead).wants(200, "Deleted")
 		if e := w.b.State("orders"); e.Counts != (engine.Counts{Active: 4}) {
-			t.Errorf("there are %+v", e.Counts)
+			t.Errorf("got %+v", e.Counts)
 		}
 	})
 }
@@ -204,11 +204,11 @@ func TestBodyIsKeptAsItIs(t *testing.T) {
 		m := w.first("orders", engine.ClassAll)
 		for _, view := range []string{"", "?view=raw", "?view=hex", "?view=headers"} {
 			if a := w.see(m + view); strings.Contains(a.text, "<script>alert") || strings.Contains(a.text, "<b>bold") {
-				t.Errorf("%s: a body is not escaped", view)
+				t.Errorf("%s: a body was not escaped", view)
 			}
 		}
 		if a := w.see("/n/default/q/orders"); strings.Contains(a.text, "<script>alert") || strings.Contains(a.text, "<b>bold") {
-			t.Error("a row is not escaped")
+			t.Error("a row was not escaped")
 		}
 		a := w.get(m + "/body")
 		if a.text != "<script>alert('x')</script>" {
@@ -247,7 +247,7 @@ func TestSend(t *testing.T) {
 			"property-2-name", "count", "property-2-type", "int", "property-2-value", "42",
 			"property-3-name", "id", "property-3-type", "uuid", "property-3-value", "6f1c3a52-0d4e-4b7a-9c11-2f6e5d7a8b90")
 		if at != "/n/default/q/orders" || !strings.Contains(says, "Sent 3 messages to orders") {
-			t.Errorf("led to %s saying %q", at, says)
+			t.Errorf("redirected to %s with the notice %q", at, says)
 		}
 		rows := w.b.Rows("orders")
 		c, err := rows[1].Content.Content()
@@ -350,31 +350,31 @@ func TestBulk(t *testing.T) {
 			return w.post("/n/default/q/orders/bulk/"+do, append(keys(n), more...)...)
 		}
 		if a := bulk("delete", 0); a.status != 303 {
-			t.Errorf("nothing chosen: %d", a.status)
+			t.Errorf("without a selection: %d", a.status)
 		}
 		w.done("/n/default/q/orders/receive")
 		w.done("/n/default/q/orders/receive")
 		ask := bulk("delete", 20)
 		ask.wants(200)
 		if n := ask.Find("input[name=key]").Length(); n != 20 || ask.Find("input[name=count]").AttrOr("value", "") != "20" || ask.Find("input[name=confirm]").Length() != 0 {
-			t.Errorf("it asks about %d messages", n)
+			t.Errorf("the page asks about %d messages", n)
 		}
 		says, _ := w.done("/n/default/q/orders/bulk/delete", append(keys(20), "count", "20")...)
 		if !strings.Contains(says, "18 messages deleted, 2 are locked or elsewhere") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		if a := bulk("delete", 22, "count", "22"); a.status != 422 || a.Find("input[name=confirm]").Length() != 1 {
-			t.Errorf("22 messages without their name: %d", a.status)
+			t.Errorf("22 messages without the typed name: %d", a.status)
 		}
 		if a := bulk("delete", 3, "count", "2"); a.status != 409 {
-			t.Errorf("more than was agreed to: %d", a.status)
+			t.Errorf("more than the confirmed number: %d", a.status)
 		}
 		says, _ = w.done("/n/default/q/orders/bulk/extend", append(keys(3), "by", "10m")...)
 		if !strings.Contains(says, "3 messages got more time") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		if a := bulk("extend", 3, "by", "often"); a.status != 422 {
-			t.Errorf("extended by words: %d", a.status)
+			t.Errorf("extended by text: %d", a.status)
 		}
 		bulk("dead-letter", 5).wants(200)
 		if a := bulk("dead-letter", 5, "count", "5", "reason", strings.Repeat("a", 4097)); a.status != 422 {
@@ -385,7 +385,7 @@ func TestBulk(t *testing.T) {
 			t.Errorf("%d dead letters", n)
 		}
 		if a := w.post("/n/default/q/orders/bulk/delete", "key", "x"); a.status != 422 {
-			t.Errorf("a key that is none: %d", a.status)
+			t.Errorf("an invalid key: %d", a.status)
 		}
 		many := []string{}
 		for i := range 501 {
@@ -399,11 +399,11 @@ func TestBulk(t *testing.T) {
 			t.Errorf("resubmitted without a number: %d", a.status)
 		}
 		if a := w.post("/n/default/q/orders/resubmit", "count", "2"); a.status != 409 {
-			t.Errorf("resubmitted more than was agreed to: %d", a.status)
+			t.Errorf("resubmitted more than the confirmed number: %d", a.status)
 		}
 		says, _ = w.done("/n/default/q/orders/resubmit", "count", "3", "how", "move")
 		if !strings.Contains(says, "3 messages resubmitted") || w.b.State("orders").Counts.DeadLetter != 0 {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 	})
 }

@@ -75,7 +75,7 @@ func TestPurgeShowsSome(t *testing.T) {
 			}
 		}
 		if age := w.see("/n/default/q/orders/purge").Find(".sample li:first-child time[data-ago]"); age.Length() != 1 {
-			t.Error("it does not say how old they are")
+			t.Error("the page does not show the age of the messages")
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestPurgeByFilter(t *testing.T) {
 		unchanged := func(what string) {
 			t.Helper()
 			if c := w.b.State("orders").Counts; c != before {
-				t.Fatalf("%s: there are %+v", what, c)
+				t.Fatalf("%s: got %+v", what, c)
 			}
 		}
 
@@ -123,7 +123,7 @@ func TestPurgeByFilter(t *testing.T) {
 		ask = w.send(to, form)
 		ask.wants(200, "match the filter", "cannot be judged by the filter, stay")
 		if s := ask.button(); s != "Purge 3 matching messages" || ask.Find("#f-confirm").Length() > 0 {
-			t.Errorf("the button says %q", s)
+			t.Errorf("the button is %q", s)
 		}
 		unchanged("counted")
 		form = ask.asked()
@@ -151,10 +151,11 @@ func TestPurgeByFilter(t *testing.T) {
 		w.send(to, form).wants(409, "You agreed to 3 messages, but now there are 4. Nothing was changed.")
 		unchanged("one more matches")
 
-		// Two subqueues have one number to confirm; the selection is in the address.
+		// The number that confirms the purge of two subqueues is the sum of their messages. The
+		// selection is in the address.
 		ask = w.see(to + "?state=active&state=dead-letter&filter=" + url.QueryEscape("price >= 20 OR DeadLetterReason = 'Poison'"))
 		if s := ask.button(); s != "Purge 5 matching messages" {
-			t.Errorf("the button says %q", s)
+			t.Errorf("the button is %q", s)
 		}
 		form = ask.asked()
 		w.fill("orders", price(value.OfLong(20)))
@@ -184,7 +185,7 @@ func TestPurgeByFilter(t *testing.T) {
 		}
 		says, _ := w.done(to, "state", "active", "count", "2", "filter", "-price > 0", "counted", "-price > 0", "counted-of", "active", "matching", "0")
 		if !strings.Contains(says, "Purged 0 messages from orders") || !strings.Contains(says, "could not be evaluated for one") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		w.see("/n/default/activity").wants(200, "messages purged where price = 10")
 	})
@@ -203,7 +204,7 @@ func TestPurgePicksWhatIsAskedFor(t *testing.T) {
 			to, ok := w.see("/n/default/q/orders" + tab).Find(`main a[href*="/purge"]`).Attr("href")
 			picked := w.see(to).Find("form.asking input[name=state][checked]").Map(func(_ int, in *goquery.Selection) string { return in.AttrOr("value", "") })
 			if got := strings.Join(picked, " "); !ok || got != want {
-				t.Errorf("%q leads to %s, where %q is picked", tab, to, got)
+				t.Errorf("%q links to %s, where %q is selected", tab, to, got)
 			}
 		}
 	})
@@ -222,7 +223,7 @@ func TestPurgeOpensWithWhatIsThere(t *testing.T) {
 		w.see(to).wants(200, "There is nothing to purge: orders has no messages.", "Purge 0 messages")
 		none := w.see(to)
 		if _, off := none.Find("form.asking [type=submit]").Attr("disabled"); !off || none.Find("#f-filter").Length() > 0 {
-			t.Error("nothing can be purged")
+			t.Error("without messages, the purge button is enabled, or the page has a filter")
 		}
 		w.fill("orders", engine.Content{})
 		w.done("/n/default/q/orders/receive")
@@ -232,15 +233,15 @@ func TestPurgeOpensWithWhatIsThere(t *testing.T) {
 		for asked, want := range map[string]string{"": "dead-letter", "?state=active": "", "?state=dead-letter": "dead-letter"} {
 			ask := w.see(to + asked)
 			if got := strings.Join(picked(ask), " "); got != want {
-				t.Errorf("%q opens with %q, want %q", asked, got, want)
+				t.Errorf("%q opens with %q selected, want %q", asked, got, want)
 			}
 			if _, off := ask.Find("form.asking footer button").Attr("disabled"); off {
-				t.Errorf("%q: a purge cannot be asked for", asked)
+				t.Errorf("%q: the purge button is disabled", asked)
 			}
 		}
 		ask := w.see(to)
 		if first := ask.Find("form.asking [type=submit]").First(); first.AttrOr("name", "") != "look" {
-			t.Errorf("Enter presses %q", first.Text())
+			t.Errorf("Enter presses the button %q", first.Text())
 		}
 		form := ask.asked()
 		form.Set("look", "match")

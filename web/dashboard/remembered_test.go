@@ -134,12 +134,12 @@ func TestEveryFormIsRemembered(t *testing.T) {
 	silent := strings.Fields(`
 		/safe /language /settings /access/keys /lab /alerts/try /alerts/:id/try /alerts/:id/test /rules/try /bulk/export /import
 		/receive /complete /abandon /defer /fetch /renew /session/receive /session/release
-	`) // change nothing that is stored, or do what a client of messages does
+	`) // they change nothing that is stored, or do the same as a messaging client
 	elsewhere := strings.Fields(`
 		/import/start /definitions/import /undo/:word /tombstones/:id/restore /connections/:id/disconnect /damaged/move-aside /jobs/:id/cancel /jobs/:id/resume /jobs/:id/undo
 		/m/:key/edit /rules/edit /break-lock /return /bulk/reschedule /bulk/copy /session/clear /session/state /bulk/resubmit /bulk/return /bulk/send-now /bulk/cancel
 		/scenes/new /scenes/remove/:scene
-	`) // in tests of their own
+	`) // they have tests of their own
 	forms := rememberedForms()
 	withinNamespaces(t, openManager, func(w *world) {
 		e := echo.New()
@@ -151,7 +151,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 				known = known || ends(strings.NewReplacer("/q/:queue", "").Replace(do))
 			}
 			if r.Method == "POST" && !known {
-				t.Errorf("%s: it is not known whether Activity tells of it", r.Path)
+				t.Errorf("%s: add the form to rememberedForms, or to a list of exceptions", r.Path)
 			}
 		}
 	})
@@ -183,7 +183,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 						return
 					}
 				}
-				w.Error("nobody is told who did it")
+				w.Error("no event names the user who did it")
 			})
 		})
 	}

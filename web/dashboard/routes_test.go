@@ -24,7 +24,7 @@ func TestRoutesAreMounted(t *testing.T) {
 		mounted := map[string]bool{}
 		for _, r := range e.Routes() {
 			if _, ok := route.Routes().RequiredRole(r.Method, r.Path); !ok {
-				t.Errorf("%s %s is no route", r.Method, r.Path)
+				t.Errorf("%s %s is mounted, but is not a route", r.Method, r.Path)
 			}
 			mounted[r.Method+" "+r.Path] = true
 		}

@@ -35,8 +35,8 @@ func (w *world) rulesOf(sub engine.Path) (rules []engine.Rule) {
 	return rules
 }
 
-// TestRuleForms: the rule is saved as filled in, and comes back into the form unchanged
-// (FILT-7, FILT-8, FILT-13, FILT-17, FILT-25).
+// TestRuleForms: the rule is saved as filled in, and the form shows it again unchanged (FILT-7,
+// FILT-8, FILT-13, FILT-17, FILT-25).
 func TestRuleForms(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
@@ -46,7 +46,7 @@ func TestRuleForms(t *testing.T) {
 			"parameter-1-name", "", "parameter-1-type", "string", "parameter-1-value", "",
 			"condition-0-of", "Label", "condition-0-name", "", "condition-0-value", "not of this kind")
 		if !strings.Contains(says, "prices/eu got the rule large") || at != "/n/default/t/prices/s/eu?tab=rules" {
-			t.Errorf("said %q at %s", says, at)
+			t.Errorf("the notice is %q at %s", says, at)
 		}
 		w.done(euRules+"new", "rule-name", "vip", "rule-kind", "correlation", "rule-sql", "not ( of this kind", "rule-action", " \r\n",
 			"condition-0-of", "Label", "condition-0-name", "", "condition-0-type", "string", "condition-0-value", "price.changed",
@@ -75,7 +75,7 @@ func TestRuleForms(t *testing.T) {
 		tab := w.see("/n/default/t/prices/s/eu?tab=rules")
 		tab.wants(200, "amount > @limit", "@limit", "1000", "SET sys.Label = 'large'", "sys.Label = ", "price.changed", "tier = ", "int", "takes nothing", "takes every message")
 		if tab.Find("main script").Length() != 0 {
-			t.Error("a property's name is markup")
+			t.Error("a property's name was not escaped")
 		}
 		form := w.see(euRules + "edit?rule=VIP")
 		for selector, want := range map[string]string{
@@ -91,11 +91,11 @@ func TestRuleForms(t *testing.T) {
 			w.resend(euRules + "edit?rule=" + url.QueryEscape(name))
 		}
 		if d := cmp.Diff(want, w.rulesOf(eu)); d != "" {
-			t.Errorf("sent back as it was (-want +got):\n%s", d)
+			t.Errorf("sent unchanged (-want +got):\n%s", d)
 		}
 		says, _ = w.done(euRules+"edit?rule=large", "rule-name", "other", "rule-kind", "sql", "rule-sql", "a = 1")
 		if !strings.Contains(says, "Saved the rule large") {
-			t.Errorf("said %q", says)
+			t.Errorf("the notice is %q", says)
 		}
 		want[2] = engine.Rule{Name: "large", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1"}}
 		if d := cmp.Diff(want, w.rulesOf(eu)); d != "" {
@@ -113,7 +113,7 @@ func (w *world) resend(to string) {
 	w.Helper()
 	a := w.see(to)
 	if a := w.send(a.Find("#f").AttrOr("action", ""), sent(a)); a.status != http.StatusSeeOther {
-		w.Errorf("%s sent back: %d %s", to, a.status, a.Find(".err").Text())
+		w.Errorf("%s sent unchanged: %d %s", to, a.status, a.Find(".err").Text())
 	}
 }
 
@@ -196,7 +196,7 @@ func TestBadRules(t *testing.T) {
 				for _, field := range []string{"rule-sql", "rule-action"} {
 					want := strings.ReplaceAll(form.Get(field), "\r\n", "\n")
 					if got := strings.TrimPrefix(a.Find("textarea[name="+field+"]").Text(), "\n"); got != want {
-						t.Errorf("%s, %s: %s came back as %q, want %q", name, to, field, got, want)
+						t.Errorf("%s, %s: %s was returned as %q, want %q", name, to, field, got, want)
 					}
 				}
 			}
@@ -229,7 +229,7 @@ func TestRulesThatAreNotThere(t *testing.T) {
 				t.Errorf("POST %s: %d", to, a.status)
 			}
 		}
-		w.see(euRules+"try").wants(200, "New rule for eu") // the user loads the answer again
+		w.see(euRules+"try").wants(200, "New rule for eu") // the user reloads the answer
 		c := w.b.State(eu).Config
 		c.Status = engine.StatusDisabled
 		_, err := w.b.Update(w.Context(), eu, c, "test")
@@ -290,17 +290,17 @@ func TestTryRule(t *testing.T) {
 				got := strings.Join(strings.Fields(a.Find("[data-tried=result]").Text()), " ")
 				for _, s := range tc.says {
 					if !strings.Contains(got, s) {
-						t.Errorf("%s, %s: does not say %q: %s", name, to, s, got)
+						t.Errorf("%s, %s: %q is missing: %s", name, to, s, got)
 					}
 				}
 				if a.Find("main script").Length() != 0 {
-					t.Errorf("%s: a property's value is markup", name)
+					t.Errorf("%s: a property's value was not escaped", name)
 				}
 				if v := a.Find("[name=property-1-value]").AttrOr("value", ""); v != hostileName {
-					t.Errorf("%s: what was typed came back as %q", name, v)
+					t.Errorf("%s: typed text was returned as %q", name, v)
 				}
 				if save := a.Find("#f").AttrOr("action", ""); strings.Contains(to, "?") != strings.Contains(save, "edit?rule=") {
-					t.Errorf("%s, %s: then it is saved at %s", name, to, save)
+					t.Errorf("%s, %s: the rule is saved at %s", name, to, save)
 				}
 			}
 		}
@@ -316,10 +316,10 @@ func TestTryRule(t *testing.T) {
 		a = w.post(euRules+"try", append([]string{"rule-kind", "sql", "rule-sql", "amount >> 1"}, message...)...)
 		a.wants(http.StatusOK, "at character 9", "Describe a message")
 		if a.Find("[data-tried=rule-sql] .fault").Length() != 1 || a.Find("#f-rule-sql[aria-invalid=true]").Length() != 1 {
-			t.Error("the fault is not at the field")
+			t.Error("the error is not at the field")
 		}
 		if d := cmp.Diff(before, w.rulesOf(eu)); d != "" || w.b.State(eu).Counts.Active != 0 {
-			t.Errorf("something was kept: %s", d)
+			t.Errorf("something was saved: %s", d)
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestTryRuleOnWhatWasSent(t *testing.T) {
 		a := w.see(euRules + "new")
 		offered := a.Find(".takes button[name=take]")
 		if offered.Length() != 2 || !strings.Contains(a.Find(".takes li").First().Text(), "alert(1)") {
-			t.Fatalf("offered are %s", a.Find(".takes").Text())
+			t.Fatalf("the offered messages are %s", a.Find(".takes").Text())
 		}
 		key := offered.Eq(1).AttrOr("value", "")
 		a = w.post(euRules+"try", "take", key, "rule-kind", "sql", "rule-sql", "sys.Label = 'taken' AND EXISTS(id)", "property-0-name", "old", "property-0-value", "old", "property-5-name", "old")

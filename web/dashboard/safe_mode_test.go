@@ -12,17 +12,17 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// A destructiveActions form irreversibly deletes something.
+// A destructiveActions is a form that irreversibly deletes something.
 type destructiveActions struct {
 	at     func(w *world) string
-	agrees []string // the fields that confirm it
-	lacks  []string // fields of these that are left out, one by one: then it is not done
-	grown  []string // confirms a smaller number than there is; nil if no number is confirmed
+	agrees []string // fields with values that confirm the deletion
+	lacks  []string // names of fields in agrees; without any one of them, nothing is deleted
+	grown  []string // fields with too small a number; nil if the form confirms no number
 	// instead is the status without confirmation; zero means 422.
 	instead int
 }
 
-// ruinousForms returns all such forms (dashboard §4).
+// ruinousForms returns all forms that irreversibly delete something (dashboard §4).
 func ruinousForms() map[string]destructiveActions {
 	at := func(path string) func(*world) string { return func(*world) string { return path } }
 	message := func(do string, class engine.Class) func(*world) string {
@@ -46,7 +46,7 @@ func ruinousForms() map[string]destructiveActions {
 	}
 }
 
-// ruin creates the targets of these forms.
+// ruin creates the queue and the messages that these forms delete.
 func ruin(w *world) {
 	w.b.CreateQueue("orders", engine.Config{})
 	w.fillMany("orders", 30)
@@ -55,7 +55,8 @@ func ruin(w *world) {
 	}
 }
 
-// fields returns the fields of a form; "keys" stands for the keys of so many messages.
+// fields returns the fields of a form. The value of "keys" is a number of messages, and is replaced
+// with their keys.
 func (w *world) fields(pairs []string) (out []string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i] != "keys" {
@@ -71,7 +72,7 @@ func (w *world) fields(pairs []string) (out []string) {
 	return out
 }
 
-// left returns how many messages there are, or a negative number if their queue is gone.
+// left returns how many messages there are, or a negative number if their queue was deleted.
 func (w *world) left() int64 {
 	synctest.Wait()
 	for _, e := range w.all(engine.Queue) {
@@ -82,9 +83,9 @@ func (w *world) left() int64 {
 	return -1
 }
 
-// TestGuards: an irreversible deletion is not done without confirmation, nor for more than a
-// tenth more than was confirmed, nor in Safe mode, whether the server or the browser has it
-// on; else it is done.
+// TestGuards: an irreversible deletion is refused without confirmation, if there are over a tenth
+// more messages than were confirmed, and in Safe mode of the server or the browser. Otherwise it is
+// done.
 func TestGuards(t *testing.T) {
 	for name, form := range ruinousForms() {
 		refuses := func(what string, set func(w *world), status int, pairs []string) {
@@ -133,15 +134,15 @@ func TestGuards(t *testing.T) {
 				}
 				by := w.b.Events().Recent(int(w.b.Events().Last() - from))
 				if !slices.ContainsFunc(by, func(e engine.Event) bool { return e.Audit && e.Actor == "dashboard" }) {
-					t.Error("nobody is told who did it")
+					t.Error("no event names the user who did it")
 				}
 			})
 		})
 	}
 }
 
-// TestSafeModeSpares: in Safe mode, time taken from messages, rules, keys and session states
-// are spared too; operations that can be undone are done.
+// TestSafeModeSpares: in Safe mode, forms that shorten the lives of messages, or delete rules, keys
+// and session states, are refused too; operations that can be undone are done.
 func TestSafeModeSpares(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at      func(w *world) string
@@ -188,29 +189,29 @@ func TestSafeModeShows(t *testing.T) {
 		ruin(w)
 		plain := w.see("/n/default/q/orders")
 		if plain.Find(".shield").Length() != 0 || plain.Find("[formaction$='/safe'][value=on]").Length() != 1 || plain.Find("[aria-disabled]").Length() != 0 {
-			t.Error("it shows Safe mode")
+			t.Error("the page shows Safe mode")
 		}
 		w.done("/n/default/safe", "safe", "on", "back", "/n/default/q/orders")
 		page := w.see("/n/default/q/orders")
 		if page.Find(".shield").Text() == "" || page.Find("[href$='/delete'], a[href$='/purge'], [formaction$='/bulk/delete']").Length() != 0 {
-			t.Error("what is refused is offered")
+			t.Error("a refused action is enabled")
 		}
 		if n := page.Find("[aria-disabled=true][title*='Safe mode is on']").Length(); n != 3 {
-			t.Errorf("%d things say why they are refused", n)
+			t.Errorf("%d elements show why they are disabled", n)
 		}
 		ask := w.see("/n/default/q/orders/purge")
 		ask.wants(200, "Safe mode is on", "the shield at the top")
 		if _, off := ask.Find("footer .final").Attr("disabled"); !off {
-			t.Error("the last button can be pressed")
+			t.Error("the last button is enabled")
 		}
 		if _, off := w.see("/n/default/jobs/new?kind=delete&path=orders").Find("footer .final").Attr("disabled"); !off {
-			t.Error("the last button of the job can be pressed")
+			t.Error("the last button of the job is enabled")
 		}
 		w.safe = true
 		w.reopen()
 		w.see("/n/default/q/orders/purge").wants(200, "--safe-mode")
 		if w.see("/n/default").Find("[formaction$='/safe']").Length() != 0 {
-			t.Error("it could be switched off")
+			t.Error("the page has a switch for the server's Safe mode")
 		}
 		w.post("/n/default/safe", "safe", "off").wants(403, "Safe mode is on")
 	})
@@ -241,16 +242,16 @@ func TestNamespaceIsGuarded(t *testing.T) {
 				page := w.see(at)
 				_, off := page.Find("footer .final").Attr("disabled")
 				if off != (tc.status == 403) {
-					w.Errorf("the last button is off: %v", off)
+					w.Errorf("the last button is disabled: %v", off)
 				}
 				if a := w.post(at, tc.fields...); a.status != tc.status {
 					w.Errorf("%d %s", a.status, a.Find("main").Text())
 				}
 				if _, there := w.manager.Find("shop"); there == (tc.status == 303) {
-					w.Errorf("it is there: %v", there)
+					w.Errorf("the namespace exists: %v", there)
 				}
 				if a := w.post("/namespaces", "name", "till"); a.status != 303 {
-					w.Errorf("none could be made: %d", a.status)
+					w.Errorf("no namespace can be created: %d", a.status)
 				}
 			})
 		})
@@ -266,17 +267,17 @@ func TestLimitsOfANamespace(t *testing.T) {
 			w.must(err)
 		}
 		if w.see("/namespaces").Find(`a[href="/namespaces/shop/limits"]`).Text() != "Premium" {
-			w.Error("the page does not lead there")
+			w.Error("no link leads to the page")
 		}
 		if is, _ := w.see("/namespaces/shop/limits").Find("option[selected]").Attr("value"); is != "premium" {
-			w.Errorf("it shows %q", is)
+			w.Errorf("the page shows %q", is)
 		}
 		w.post("/namespaces/shop/limits", "profile", "gold").wants(422, "The profile 'gold' does not exist")
 		if says, at := w.done("/namespaces/shop/limits", "profile", "emulator"); at != "/namespaces" || !strings.Contains(says, "shop has other limits") {
-			w.Errorf("%s says %q", at, says)
+			w.Errorf("%s shows %q", at, says)
 		}
 		if n, _ := w.manager.Find("shop"); n.Profile != "emulator" || n.Broker.Limits().Tier != "Emulator" {
-			w.Errorf("it is %+v", n)
+			w.Errorf("got %+v", n)
 		}
 		for _, at := range []string{"/namespaces/default/limits", "/namespaces/demo/limits", "/namespaces/none/limits"} {
 			w.get(at).wants(404)

@@ -32,7 +32,7 @@ func TestSceneIsAdded(t *testing.T) {
 		own := len(lib.List())
 		const at = "/scenes/new"
 		if w.see("/scenes").Find(`a[href="`+at+`"]`).Length() != 1 {
-			w.Error("nothing leads to the page")
+			w.Error("no link leads to the page")
 		}
 		w.see(at).wants(200, "Add a scene")
 		refused := func(status int, says []string, pairs ...string) {
@@ -53,7 +53,7 @@ func TestSceneIsAdded(t *testing.T) {
 		refused(413, []string{"at most 32"}, "file/x.yaml", strings.Repeat("#", 2<<20))
 		refused(422, []string{"at most 32768 bytes"}, "file/x.yaml", strings.Repeat("#", demo.MaxBytes+1))
 		if a := w.upload(at, "csrf", "forged", "text", lunch, "id", "lunch"); a.status != http.StatusForbidden || len(lib.List()) != own {
-			w.Errorf("a forged form is answered with %d", a.status)
+			w.Errorf("a forged form returned %d", a.status)
 		}
 
 		if a := w.upload(at, "csrf", w.token(), "file/07-lunch.yaml", lunch, "text", "", "id", ""); a.status != http.StatusSeeOther || a.to != "/scenes" {
@@ -63,41 +63,41 @@ func TestSceneIsAdded(t *testing.T) {
 		told := func(what engine.EventKind) {
 			w.Helper()
 			if e := w.b.Events().Recent(1); !e[0].Audit || e[0].Actor != "dashboard" || e[0].Kind != what || !strings.HasPrefix(e[0].Reason, "lunch") {
-				w.Errorf("it is told as %+v", e)
+				w.Errorf("the event is %+v", e)
 			}
 		}
 		told(engine.EventSceneAdded)
 		if got := w.get("/scenes/text/lunch"); got.status != 200 || got.text != lunch {
-			w.Errorf("its text is %d %q", got.status, got.text)
+			w.Errorf("the source is %d %q", got.status, got.text)
 		}
 		w.get("/scenes/text/none").wants(404)
 		w.restart()
 		if s, err := w.scenes.Library().Find("lunch"); err != nil || s.Text != lunch {
-			w.Errorf("after a restart it is %+v, %v", s, err)
+			w.Errorf("after a restart the scene is %+v, %v", s, err)
 		}
 
-		// It is removed after a confirmation; before, its source can be downloaded.
+		// The scene is removed after a confirmation. Before that, its source can be downloaded.
 		if n := w.see("/scenes").Find(`a[data-ask][href^="/scenes/remove/"]`).Length(); n != 1 {
-			w.Errorf("%d can be removed", n)
+			w.Errorf("%d scenes can be removed", n)
 		}
 		const remove = "/scenes/remove/lunch"
 		ask := w.see(remove)
 		ask.wants(200, "Remove the scene Lunch & <b>more</b>?")
 		if to, _ := ask.Find("a[download]").Attr("href"); w.get(to).text != lunch {
-			w.Errorf("its text is not at %q", to)
+			w.Errorf("the source is not at %q", to)
 		}
 		w.post(remove).wants(200, "Remove the scene")
 		if len(w.scenes.Library().List()) != own+1 {
-			w.Error("it went before that was agreed to")
+			w.Error("the scene was removed without confirmation")
 		}
 		if says, at := w.done(remove, "count", "1"); !strings.Contains(says, "was removed") || at != "/scenes" {
-			w.Errorf("it says %q at %s", says, at)
+			w.Errorf("got %q at %s", says, at)
 		}
 		told(engine.EventSceneRemoved)
 		w.get(remove).wants(404)
 		w.get("/scenes/remove/deadline").wants(404)
 		if says, at := w.done("/scenes/remove/deadline", "count", "1"); !strings.Contains(says, "is built in") || at != "/scenes" {
-			w.Errorf("the program's own: %q at %s", says, at)
+			w.Errorf("a built-in scene: %q at %s", says, at)
 		}
 	})
 }
@@ -117,20 +117,20 @@ func TestUnfitScene(t *testing.T) {
 		a := w.see("/scenes")
 		a.wants(200, "2 scenes that were added cannot be played", "Line 6 · step 1, highlight 1", "'highlight' must name a message or an entity from this or an earlier step, not 'bar'.", "The scene 'deadline' is built in. Choose another ID.")
 		if n := a.Find(".faults a[data-ask]").Length(); n != 2 {
-			w.Errorf("%d can be removed", n)
+			w.Errorf("%d scenes can be removed", n)
 		}
 		to, _ := a.Find(`.faults a[href*="lunch"]:not([data-ask])`).Attr("href")
 		form := w.see(to)
 		form.wants(200, "1 thing is wrong", "Line 6 · step 1, highlight 1", "highlight: [bar]")
 		if id, _ := form.Find("input[name=id]").Attr("value"); id != "lunch" || form.Find("textarea[name=text]").Text() != marked {
-			w.Errorf("the form is of %q", id)
+			w.Errorf("the form has the scene %q", id)
 		}
 		w.see("/scenes/new?kept=deadline").wants(200, "The scene 'deadline' is built in. Choose another ID.")
 		if n := w.see("/scenes/new?kept=none").Find(".faults, .err").Length(); n != 0 {
-			w.Errorf("an empty form has %d faults", n)
+			w.Errorf("an empty form has %d errors", n)
 		}
 		if b := w.upload("/scenes/new", "csrf", w.token(), "text", lunch, "id", "lunch"); b.status != http.StatusSeeOther {
-			w.Errorf("mended: %d", b.status)
+			w.Errorf("repaired: %d", b.status)
 		}
 		a = w.see("/scenes")
 		a.wants(200, "One scene that was added cannot be played")
@@ -139,15 +139,15 @@ func TestUnfitScene(t *testing.T) {
 		ask := w.see("/scenes/remove/deadline")
 		ask.wants(200, "Remove the scene deadline?")
 		if to, _ := ask.Find("a[download]").Attr("href"); w.get(to).text != lunch {
-			w.Errorf("its text is not at %q", to)
+			w.Errorf("the source is not at %q", to)
 		}
 		if says, at := w.done("/scenes/remove/deadline", "count", "1"); !strings.Contains(says, "The scene deadline was removed.") || at != "/scenes" {
-			w.Errorf("it says %q at %s", says, at)
+			w.Errorf("got %q at %s", says, at)
 		}
 		w.restart()
 		w.see("/scenes").lacks("cannot be played")
 		if n := len(w.scenes.Library().List()); n != own+1 {
-			w.Errorf("%d scenes are there, not %d", n, own+1)
+			w.Errorf("got %d scenes, want %d", n, own+1)
 		}
 	})
 }
@@ -234,7 +234,7 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 					now, err := b.Now(w.Context())
 					w.must(err)
 					if took := now.Time().Sub(began); took > 3*time.Second || b.ClockState() != (broker.ClockState{Rate: 1}) || b.Events().Last() != last[at] {
-						w.Errorf("%s of %s: in %q %v have passed, the clock runs as %+v, and there are events up to %d, not %d", verb, name, at, took, b.ClockState(), b.Events().Last(), last[at])
+						w.Errorf("%s of %s: in %q %v have passed, the clock is %+v, and the last event is %d, want %d", verb, name, at, took, b.ClockState(), b.Events().Last(), last[at])
 					}
 				}
 				if is := p.State(); is.Done != 0 || is.ClockState.Rate != 0 {

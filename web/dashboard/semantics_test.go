@@ -15,18 +15,18 @@ func TestSemantics(t *testing.T) {
 		"IDLE-6 set in the form, at creation and later": func(w *world) {
 			w.done("/n/default/queues", "name", "q", "AutoDeleteOnIdle", "5m")
 			if got := w.b.State("q").Config.AutoDeleteOnIdle; got != 5*time.Minute {
-				w.Errorf("created, it is %v", got)
+				w.Errorf("created, AutoDeleteOnIdle is %v", got)
 			}
 			w.done("/n/default/q/q/edit", "AutoDeleteOnIdle", "10m")
 			if got := w.b.State("q").Config.AutoDeleteOnIdle; got != 10*time.Minute {
-				w.Errorf("changed, it is %v", got)
+				w.Errorf("changed, AutoDeleteOnIdle is %v", got)
 			}
 			w.see("/n/default/q/q")
 			w.pass(10*time.Minute - time.Millisecond)
 			w.b.State("q") // viewing does not count as use
 			w.pass(time.Millisecond)
 			if a := w.get("/n/default/q/q"); !strings.Contains(a.text, "deleted itself") {
-				w.Errorf("it is still there: %d", a.status)
+				w.Errorf("the queue still exists: %d", a.status)
 			}
 		},
 		"CNT-3, RT-6 the numbers are those of a peek": func(w *world) {
@@ -49,7 +49,7 @@ func TestSemantics(t *testing.T) {
 					}
 				}
 				if len(rows) != active+locked+scheduled+deferred || len(letters) != dead {
-					w.Errorf("%d and %d dead letters are seen", len(rows), len(letters))
+					w.Errorf("got %d and %d dead letters", len(rows), len(letters))
 				}
 			}
 			shown(0, 0, 0, 0, 0)
@@ -71,11 +71,11 @@ func TestSemantics(t *testing.T) {
 			ask.wants(200, "The dead letter is removed in the same step", "The dead letter stays where it is.")
 			w.done(dead+"/resubmit", "how", "copy")
 			if c := w.b.State("orders").Counts; c.DeadLetter != 1 || c.Active != 2 {
-				w.Errorf("copied, there are %+v", c)
+				w.Errorf("copied, got %+v", c)
 			}
 			w.done(dead+"/resubmit", "how", "move")
 			if c := w.b.State("orders").Counts; c.DeadLetter != 0 || c.Active != 3 {
-				w.Errorf("moved, there are %+v", c)
+				w.Errorf("moved, got %+v", c)
 			}
 		},
 	} {

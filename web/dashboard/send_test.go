@@ -72,18 +72,18 @@ func TestPreview(t *testing.T) {
 			sent = append(sent, preview(w, r))
 		}
 		if len(sent) != 4 || fmt.Sprint(sent[:3]) != fmt.Sprint(bodies) {
-			w.Errorf("shown were %q, sent %q", bodies, sent)
+			w.Errorf("the preview is %q, sent %q", bodies, sent)
 		}
 		if n := w.b.State("orders").Counts; n.Active != 1 || n.Scheduled != 3 {
-			w.Errorf("there are %+v", n)
+			w.Errorf("got %+v", n)
 		}
 		w.done(sendTo, "body", "{{uuid}}")
 		if last := w.b.RowsOf("orders", engine.ClassActive); len(last) != 2 || preview(w, last[1]) != "{{uuid}}" {
-			w.Errorf("one message is filled in")
+			w.Errorf("placeholders of a single message were filled in")
 		}
 		w.done(sendTo, "body", "{{n}}", "placeholders", "on")
 		if last := w.b.RowsOf("orders", engine.ClassActive); len(last) != 3 || preview(w, last[2]) != "1" {
-			w.Errorf("one message is not filled in")
+			w.Errorf("placeholders of a single message were not filled in")
 		}
 	})
 }
@@ -110,7 +110,7 @@ func TestWrongPlaceholders(t *testing.T) {
 		a := w.post(sendTo, "repeat", "2", "property-0-name", "", "property-0-value", "", "property-1-name", "p", "property-1-type", "int", "property-1-value", "{{pick a|b}}")
 		a.wants(422, "is not a value of type int")
 		if n := w.b.State("orders").Counts; n != (engine.Counts{}) {
-			w.Errorf("there are %+v", n)
+			w.Errorf("got %+v", n)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestSendMany(t *testing.T) {
 		w.b.CreateQueue("orders", engine.Config{})
 		says, at := w.done(sendTo, "body", "{{n}}", "repeat", "1001")
 		if !regexp.MustCompile(`/jobs/1$`).MatchString(at) || !strings.Contains(says, "Sending to orders") {
-			w.Errorf("it led to %s: %s", at, says)
+			w.Errorf("redirected to %s: %s", at, says)
 		}
 		is, err := w.jobs.Wait(w.Context(), 1)
 		w.must(err)
@@ -132,11 +132,11 @@ func TestSendMany(t *testing.T) {
 		form, _ := w.see(sendTo).Find("form#f input[name=once]").Attr("value")
 		other, _ := w.see(sendTo).Find("form#f input[name=once]").Attr("value")
 		if form == "" || form == other {
-			w.Errorf("two forms have the words %q and %q", form, other)
+			w.Errorf("two forms have the random words %q and %q", form, other)
 		}
-		for _, one := range []struct{ word, job string }{{form, "2"}, {form, "2"}, {other, "3"}} { // each form once
+		for _, one := range []struct{ word, job string }{{form, "2"}, {form, "2"}, {other, "3"}} { // each form is executed once
 			if _, at := w.done(sendTo, "body", "{{uuid}}", "repeat", "1001", "once", one.word); !strings.HasSuffix(at, "/jobs/"+one.job) {
-				w.Errorf("it led to %s, not to job %s", at, one.job)
+				w.Errorf("redirected to %s, want job %s", at, one.job)
 			}
 		}
 	})
@@ -153,10 +153,10 @@ func TestTemplates(t *testing.T) {
 		}
 		says, at := w.done(sendTo, filled...)
 		if at != sendTo+"?template=late+%3Corders%3E" || !strings.Contains(says, "Kept as template late <orders>") {
-			w.Errorf("it led to %s: %s", at, says)
+			w.Errorf("redirected to %s: %s", at, says)
 		}
 		if n := w.b.State("orders").Counts; n != (engine.Counts{}) {
-			w.Errorf("keeping a template sent %+v", n)
+			w.Errorf("saving a template sent %+v", n)
 		}
 		again := w.see(at).fields("#f")
 		for i := 0; i < len(filled)-2; i += 2 {
@@ -165,12 +165,12 @@ func TestTemplates(t *testing.T) {
 				found = found || again[j] == filled[i] && again[j+1] == filled[i+1]
 			}
 			if !found {
-				w.Errorf("%s is not %q again: %q", filled[i], filled[i+1], again)
+				w.Errorf("%s is not filled in with %q: %q", filled[i], filled[i+1], again)
 			}
 		}
 		w.done(sendTo, again...)
 		if n := w.b.State("orders").Counts.Scheduled; n != 7 {
-			w.Errorf("%d are scheduled", n)
+			w.Errorf("%d messages are scheduled", n)
 		}
 		w.done(sendTo, "subject", "other", "template-name", "b", "save", "1")
 		w.see(sendTo+"?template=nothing").wants(200, "no template nothing any more")
@@ -190,7 +190,7 @@ func TestTemplates(t *testing.T) {
 		kept, err := w.b.Settings(w.Context(), template.SettingPrefix)
 		w.must(err)
 		if len(kept) != 1 || kept[0].Key != "template/late <orders>" {
-			w.Errorf("kept are %v", kept)
+			w.Errorf("the templates are %v", kept)
 		}
 		w.restart()
 		w.see(sendTo + "?template=late+%3Corders%3E").wants(200)
@@ -224,7 +224,7 @@ func TestSentTwice(t *testing.T) {
 		has := func(want int64) {
 			t.Helper()
 			if c := w.b.State("orders").Counts; c.Active != want {
-				t.Fatalf("there are %d messages, want %d", c.Active, want)
+				t.Fatalf("got %d messages, want %d", c.Active, want)
 			}
 		}
 		one := form("body", "hello", "repeat", "3")
@@ -232,7 +232,7 @@ func TestSentTwice(t *testing.T) {
 		has(3)
 		again, to := w.done(sendTo, one...)
 		if has(3); to != at || !strings.HasPrefix(again, says) || !strings.Contains(again, "The form came twice; it was sent once.") {
-			t.Errorf("first it says %q at %s, then %q at %s", says, at, again, to)
+			t.Errorf("first got %q at %s, then %q at %s", says, at, again, to)
 		}
 		w.done(sendTo, fill(one, "subject", "changed")...)
 		has(6)
@@ -247,10 +247,10 @@ func TestSentTwice(t *testing.T) {
 		one = form("body", "hello")
 		w.store.broken.Store(true)
 		if a := w.post(sendTo, one...); a.status < 500 {
-			t.Fatalf("without its store the broker sends: %d %s", a.status, a.text)
+			t.Fatalf("without its store the broker sent: %d %s", a.status, a.text)
 		}
 		w.store.broken.Store(false)
-		w.pass(time.Minute) // the broker has noticed
+		w.pass(time.Minute) // until the broker has noticed
 		w.done(sendTo, one...)
 		has(12)
 	})
@@ -272,16 +272,16 @@ func TestSendFormOrder(t *testing.T) {
 			})
 			want := "body subject ttl schedule in at message-id session-id property-0-name content-type correlation-id partition-key to reply-to reply-to-session-id repeat every placeholders template-name"
 			if got := strings.Join(names, " "); got != want {
-				t.Errorf("%s is asked for\n%s, not\n%s", queue, got, want)
+				t.Errorf("%s has the fields\n%s, want\n%s", queue, got, want)
 			}
 			if _, open := a.Find("#f details:has([name=content-type])").Attr("open"); open {
-				t.Errorf("%s: what few need is unfolded", queue)
+				t.Errorf("%s: the rare fields are unfolded", queue)
 			}
 		}
 		again := w.post(sendTo, "content-type", "text/plain", "ttl", "soon")
 		again.wants(422)
 		if _, open := again.Find("#f details:has([name=content-type])").Attr("open"); !open {
-			t.Error("what was filled in is folded away")
+			t.Error("a filled-in field is folded")
 		}
 	})
 }

@@ -85,17 +85,17 @@ func TestSessionsTab(t *testing.T) {
 			shown = append(shown, u.Query().Get("id"))
 			p := w.see(link)
 			if p.Find("b b, h1 b").Length() != 0 || p.Find("h1").Length() != 1 {
-				t.Errorf("%s is markup", link)
+				t.Errorf("%s was not escaped", link)
 			}
 			if d := w.see(link + "&drawer=1"); d.Find("aside.drawer").Length() != 1 {
-				t.Errorf("%s opens no drawer", link)
+				t.Errorf("%s does not open the drawer", link)
 			}
 		})
 		if len(shown) != 3 || shown[0] != "b" || shown[1] != "a" || shown[2] != hostile {
 			t.Errorf("shown: %q", shown)
 		}
 		if w.see(at(hostile)).Find("[data-list=session-rows] tr").Length() != 1 {
-			t.Error("its message is not there")
+			t.Error("the message is missing")
 		}
 		for to, status := range map[string]int{
 			"/n/default/q/orders/session": 404, at("nobody"): 200, at("b") + "&from=999": 200, at("b") + "&view=hex": 200,
@@ -139,7 +139,7 @@ func TestSessionsPages(t *testing.T) {
 // and settled on their own pages (SES-4, SES-5, SES-7, SES-8).
 func TestReceiveFromSession(t *testing.T) {
 	sessioned(t, func(w *world) {
-		_, first := w.done("/n/default/q/orders/receive") // of the next session
+		_, first := w.done("/n/default/q/orders/receive") // receives from the next session
 		if r := w.session("b"); r.Locked != 1 || r.Lock.By != "dashboard" || !strings.Contains(first, "?lock=") {
 			t.Fatalf("%+v, %s", r, first)
 		}
@@ -160,26 +160,26 @@ func TestReceiveFromSession(t *testing.T) {
 			t.Errorf("%s at %s", says, to)
 		}
 		if w.session("b").LockedUntil == 0 {
-			t.Error("the lock went though a message of it is held")
+			t.Error("the session was released though one of its messages is locked")
 		}
 		w.done(at("b", "release"))
 		if r := w.session("b"); r.LockedUntil != 0 || r.Active != 1 || w.b.Rows("orders")[2].Message.DeliveryCount != 0 {
-			t.Errorf("given back: %+v", r)
+			t.Errorf("returned: %+v", r)
 		}
 		w.post(at("b", "release")).wants(409, "not held by you")
 
 		w.done("/n/default/q/orders/receive", "session", hostile)
 		if w.session(hostile).Locked != 1 {
-			t.Error("the one that was named is not locked")
+			t.Error("another session than the named one was locked")
 		}
 		w.pass(time.Minute)
 		if r := w.session(hostile); r.Locked != 0 || r.LockedUntil != 0 {
-			t.Errorf("its lock did not run out: %+v", r)
+			t.Errorf("the lock did not expire: %+v", r)
 		}
 		w.done(at(hostile, "receive")) // the former lock has ended; a new one is taken
 		says, _ = w.done(at("nobody", "receive"))
 		if !strings.Contains(says, "no message ready") || w.session("nobody").LockedUntil != 0 {
-			t.Errorf("%s, and it is held: %+v", says, w.session("nobody"))
+			t.Errorf("%s, but the session is %+v", says, w.session("nobody"))
 		}
 		if _, err := w.b.AcceptSession(w.Context(), broker.AcceptRequest{Path: "orders", Session: new("a"), Client: "worker-1"}); err != nil {
 			t.Fatal(err)
@@ -220,14 +220,14 @@ func TestSessionState(t *testing.T) {
 			a.wants(303)
 		}
 		if got, ok := w.sessionState(hostile); !ok || got != "{\"step\":1}\nmore" || !w.audited(engine.EventSessionState) {
-			t.Errorf("it is %q", got)
+			t.Errorf("the state is %q", got)
 		}
 		set("mine", "text", was).wants(409, "The state has changed")
 		if got, _ := w.sessionState(hostile); got != "{\"step\":1}\nmore" {
 			t.Errorf("overwritten: %q", got)
 		}
 		if a := set("mine", "text", was); a.Find("textarea").Text() != "mine" || a.Find("input[name=seen]").AttrOr("value", "") == was {
-			t.Error("what was typed is lost, or cannot be sent again")
+			t.Error("typed text is lost, or the form cannot be sent again")
 		}
 		set("0a 1z", "hex", seen()).wants(422, "1z is not a pair")
 		set("0a 1", "hex", seen()).wants(422, "1 is not a pair")
@@ -237,19 +237,19 @@ func TestSessionState(t *testing.T) {
 			a.wants(303)
 		}
 		if got, _ := w.sessionState(hostile); got != "\x00\xff\n" {
-			t.Errorf("it is %q", got)
+			t.Errorf("the state is %q", got)
 		}
 		w.see(at(hostile)+"&view=hex").wants(200, "00 ff 0a")
 		if a := set("", "text", seen()); a.status != 303 {
 			a.wants(303)
 		}
 		if got, ok := w.sessionState(hostile); !ok || got != "" {
-			t.Errorf("empty and set is %q, %v", got, ok)
+			t.Errorf("the empty state is %q, %v", got, ok)
 		}
 		w.post(at(hostile, "clear"), entity.StateSeen, was).wants(409)
 		w.done(at(hostile, "clear"), entity.StateSeen, seen())
 		if _, ok := w.sessionState(hostile); ok {
-			t.Error("it is still set")
+			t.Error("the state is still set")
 		}
 	})
 }
@@ -280,7 +280,7 @@ func TestSessionStateWriters(t *testing.T) {
 			}
 		}
 		if got, ok := w.sessionState(hostile); won != 1 || !ok || !strings.HasPrefix(got, "writer ") {
-			t.Errorf("%d of them set it, and it is %q: %v", won, got, statuses)
+			t.Errorf("%d users set the state, which is %q: %v", won, got, statuses)
 		}
 	})
 }
@@ -318,7 +318,7 @@ func TestMessageLeadsToItsSession(t *testing.T) {
 		for path, want := range map[engine.Path]string{"chats": "/n/default/q/chats/session?id=a+b%2F%C3%A4", "orders": ""} {
 			a := w.see(w.first(path, engine.ClassActive))
 			if got := a.Find(`main a[href*="/session?"]`).AttrOr("href", ""); got != want {
-				t.Errorf("of %s it leads to %q, want %q", path, got, want)
+				t.Errorf("of %s the link is %q, want %q", path, got, want)
 			}
 			if want != "" {
 				w.see(want).wants(200, "a b/ä")

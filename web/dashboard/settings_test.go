@@ -2,8 +2,8 @@ package dashboard_test
 
 import "testing"
 
-// TestSettingsAreKeptInTheBrowser sets looks, which every page then has from the start, and
-// changes nothing for invalid ones.
+// TestSettingsAreKeptInTheBrowser sets the appearance, which every page then has from the start.
+// Invalid values change nothing.
 func TestSettingsAreKeptInTheBrowser(t *testing.T) {
 	within(t, func(w *world) {
 		looks := func(theme, contrast, density string) {
@@ -11,13 +11,13 @@ func TestSettingsAreKeptInTheBrowser(t *testing.T) {
 			for _, at := range []string{"/settings", "/n/default", "/n/default/nowhere"} {
 				html := w.get(at).Find("html")
 				if got := [3]string{html.AttrOr("data-theme", ""), html.AttrOr("data-contrast", ""), html.AttrOr("data-density", "")}; got != [3]string{theme, contrast, density} {
-					t.Errorf("%s has the looks %q", at, got)
+					t.Errorf("%s has the appearance %q", at, got)
 				}
 			}
 			page := w.get("/settings")
 			for name, want := range map[string]string{"theme": theme, "contrast": contrast, "density": density} {
 				if got := page.Find("input[name=" + name + "][checked]"); got.Length() != 1 || got.AttrOr("value", "-") != want {
-					t.Errorf("%s: %d are chosen, the first %q; want %q", name, got.Length(), got.AttrOr("value", "-"), want)
+					t.Errorf("%s: %d options are selected, the first %q; want %q", name, got.Length(), got.AttrOr("value", "-"), want)
 				}
 			}
 		}
@@ -35,7 +35,7 @@ func TestSettingsAreKeptInTheBrowser(t *testing.T) {
 		}
 		looks("dark", "more", "compact")
 		if got := w.get("/settings").Find("h1").Text(); got != "Nastavení" {
-			t.Errorf("the page in Czech is called %q", got)
+			t.Errorf("the page in Czech has the title %q", got)
 		}
 		w.post("/settings", "theme", "", "contrast", "", "density", "")
 		looks("", "", "")

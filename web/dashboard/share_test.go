@@ -16,7 +16,7 @@ func TestFormsWaitForRoom(t *testing.T) {
 		full := [2]*origin.Share{room.NewShare(""), room.NewShare("")}
 		for _, half := range full {
 			if !half.TryGrow(1 << 40) {
-				t.Fatal("the room is not empty")
+				t.Fatal("the budget is not free")
 			}
 		}
 		post := func(text string) *httptest.ResponseRecorder {

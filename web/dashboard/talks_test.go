@@ -24,11 +24,11 @@ func TestLinkIsDrawnForOthers(t *testing.T) {
 		for at, only := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://[::1]:8080": true, "http://mayfly.example:8080": false} {
 			for what, a := range map[string]answer{"before": w.get(at + "/n/default/share"), "begun": w.post(at+"/n/default/share", adminpage.ShareFor, admin.ShareLifetimes()[0].String())} {
 				if told := strings.Contains(a.text, "--insecure") && strings.Contains(a.text, "--http 0.0.0.0:8080 --auth"); told != only {
-					t.Errorf("%s, %s: it says how others reach it: %v, want %v", at, what, told, only)
+					t.Errorf("%s, %s: the hint for other machines is shown: %v, want %v", at, what, told, only)
 				}
 			}
 			if a := w.get(at + "/n/default/share"); a.Find("svg.qr").Length() == 0 != only || !strings.Contains(a.Find(".snippet code").Text(), at+"/follow/") {
-				t.Errorf("%s: %d codes, the link is %s", at, a.Find("svg.qr").Length(), a.Find(".snippet code").Text())
+				t.Errorf("%s: got %d codes, and the link %s", at, a.Find("svg.qr").Length(), a.Find(".snippet code").Text())
 			}
 			w.post(at + "/n/default/share/stop")
 		}
@@ -57,10 +57,10 @@ func TestTalksOfTwoServers(t *testing.T) {
 			}
 		}
 		if keys != 2 {
-			t.Errorf("the browser has the keys of %d talks", keys)
+			t.Errorf("the browser has the keys of %d presentations", keys)
 		}
 		if w.post("https://example.com:8443/n/default/share/stop"); len(w.cookies) == 0 || w.cookies["mayfly_talk_8080"] == nil || w.cookies["mayfly_talk_8443"] != nil {
-			t.Errorf("the end of one leaves %v", w.cookies)
+			t.Errorf("the end of one presentation leaves %v", w.cookies)
 		}
 	})
 }

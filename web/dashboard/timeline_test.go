@@ -23,27 +23,27 @@ func TestHexWindows(t *testing.T) {
 			return w.see(m + "?view=hex&at=" + at).Find("pre.hex").Text()
 		}
 		if got := hex("5003"); !strings.Contains(got, "00001380  00 00 00 00 00 00 00 00  68 65 72 65 20 69 74 20  |........here it |") || !strings.HasPrefix(strings.TrimSpace(got), "00001000") || strings.Contains(got, "00002000") {
-			t.Errorf("around byte 5003 there is\n%.200s", got)
+			t.Errorf("around byte 5003 got\n%.200s", got)
 		}
 		for _, at := range []string{"", "-1", "x"} {
 			if got := strings.TrimSpace(hex(at)); !strings.HasPrefix(got, "00000000") {
-				t.Errorf("at %q it begins %.20q", at, got)
+				t.Errorf("at %q the window begins with %.20q", at, got)
 			}
 		}
 		end := fmt.Sprintf("%08x", len(body)-4096)
 		for _, at := range []string{"204799", "204800", "9223372036854775807", "99999999999999999999"} {
 			if got := strings.TrimSpace(hex(at)); !strings.HasPrefix(got, end) {
-				t.Errorf("at %q it begins %.20q, not at the end", at, got)
+				t.Errorf("at %q the window begins with %.20q, which is not the end", at, got)
 			}
 		}
 		a := w.see(m + "?view=hex&at=4096")
 		for rel, want := range map[string]string{"prev": m + "?at=0&view=hex#body", "next": m + "?at=8192&view=hex#body"} {
 			if got := a.Find(`.hexes a[rel=`+rel+`]`).AttrOr("href", ""); got != want {
-				t.Errorf("%s leads to %q", rel, got)
+				t.Errorf("%s links to %q", rel, got)
 			}
 		}
 		if n := w.see(m + "?view=hex&at=204799").Find(".hexes a[rel=next]").Length(); n != 0 {
-			t.Error("there is something behind the end")
+			t.Error("there is a link beyond the end")
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestHexFarInside(t *testing.T) {
 		w.b.SendMessages("orders", broker.Outgoing{Body: body})
 		got := w.see(w.first("orders", engine.ClassActive) + "?view=hex&at=1053576").Find("pre.hex").Text()
 		if !strings.Contains(got, "00101380  00 00 00 00 00 00 00 00  68 65 72 65 20 69 74 20  |........here it |") {
-			t.Errorf("there is\n%.200s", got)
+			t.Errorf("got\n%.200s", got)
 		}
 	})
 }
@@ -74,18 +74,18 @@ func TestAsSentAndAgain(t *testing.T) {
 		a := w.see(m + "?view=sent")
 		a.wants(200, "group-id", "application-properties", "short")
 		if got := a.Find("#body").Text(); strings.Contains(got, "sequence-number") {
-			t.Errorf("the sender is to have said %q", got)
+			t.Errorf("the sender's properties are %q", got)
 		}
 		curl := a.Find(".again pre").First().Text()
 		for _, part := range []string{`/send/orders' \`, `"subject":"it'\''s"`, `"sessionId":"s"`, `"n":{"type":"short","value":"3"}`} {
 			if !strings.Contains(curl, part) {
-				t.Errorf("without %s: %s", part, curl)
+				t.Errorf("%s is missing: %s", part, curl)
 			}
 		}
 		code := a.Find(".again .sample").Text()
 		for _, part := range []string{"int16(3)", "(short) 3", "SessionID: ptr(\"s\")", "left out, for this SDK has no such type: d (decimal64)"} {
 			if !strings.Contains(code, part) {
-				t.Errorf("without %s: %s", part, code)
+				t.Errorf("%s is missing: %s", part, code)
 			}
 		}
 	})
@@ -114,7 +114,7 @@ func TestKin(t *testing.T) {
 			for from, want := range map[string][2]string{dead: {"Copy", copied}, copied: {"Original", dead}, a: {"Sent with it", b}, b: {"Sent with it", a}} {
 				kin := w.see(from).Find(".kin")
 				if got := [2]string{kin.Find("b").Text(), kin.Find("a").AttrOr("href", "")}; got != want {
-					t.Errorf("%s: %s has kin %q, want %q", when, from, got, want)
+					t.Errorf("%s: %s has the copies %q, want %q", when, from, got, want)
 				}
 			}
 		}
@@ -123,7 +123,7 @@ func TestKin(t *testing.T) {
 		look("after a restart")
 		w.done(copied+"/delete", "count", "1")
 		if got := w.see(copied).Find(".kin a").AttrOr("href", ""); got != dead {
-			t.Errorf("once it is gone it has kin %q", got)
+			t.Errorf("after its removal it has the copies %q", got)
 		}
 	})
 }

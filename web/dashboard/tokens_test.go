@@ -36,7 +36,7 @@ func (w *world) identified(secret string) (auth.Caller, error) {
 	return w.tokens.Tokens().Identify(r)
 }
 
-// names returns those in the list.
+// names returns the names of the keys in the list.
 func (a answer) names() string {
 	return strings.Join(a.Find(".passes td.name strong").Map(func(_ int, s *goquery.Selection) string { return s.Text() }), " ")
 }
@@ -49,7 +49,7 @@ func TestTokenIsToldOnce(t *testing.T) {
 		w.see("/tokens").wants(http.StatusOK, "There are none", "You see your own")
 		form := w.see("/tokens/new")
 		if roles := form.Find("input[name=role]").Length(); roles != 2 {
-			t.Errorf("an operator is offered %d roles", roles)
+			t.Errorf("an operator can choose %d roles", roles)
 		}
 		once, _ := form.Find("input[name=once]").Attr("value")
 		typed := url.Values{"csrf": {w.token()}, "once": {once}, "name": {"ci"}, "role": {"operator"}, "namespace": {""}, "for": {"24h0m0s"}}
@@ -57,7 +57,7 @@ func TestTokenIsToldOnce(t *testing.T) {
 		made.wants(http.StatusOK, "The token ci is made")
 		secret := made.Find(`[data-secret=token] [data-act=copy]`).AttrOr("data-text", "")
 		if made.header.Get("Cache-Control") != "no-store" || made.Find("body").AttrOr("data-live", "") != "" {
-			t.Error("the page of the secret is kept somewhere, or is live")
+			t.Error("the page with the secret may be cached, or is live")
 		}
 		if curl := made.Find(`.secret:not([data-secret]) [data-act=copy]`).AttrOr("data-text", ""); curl != "curl -H 'Authorization: Bearer "+secret+"' http://example.com/api/v1/entities" {
 			t.Errorf("the line is %q", curl)
@@ -68,13 +68,13 @@ func TestTokenIsToldOnce(t *testing.T) {
 		}
 		again := w.send("/tokens/new", typed)
 		if again.status != http.StatusSeeOther || again.to != "/tokens" || len(w.keyed()) != 1 {
-			t.Errorf("sent again: %d %s, and there are %d", again.status, again.to, len(w.keyed()))
+			t.Errorf("sent again: %d %s, and got %d tokens", again.status, again.to, len(w.keyed()))
 		}
 		list := w.see("/tokens")
 		list.wants(http.StatusOK, "ci was made already")
 		for _, at := range []string{"/tokens", "/tokens/new", "/tokens/" + w.keyed()[0].ID + "/revoke", "/n/default/activity?scope=all"} {
 			if strings.Contains(w.see(at).text, secret[15:]) {
-				t.Errorf("%s has the secret", at)
+				t.Errorf("%s contains the secret", at)
 			}
 		}
 		for name, fields := range map[string][]string{
@@ -86,11 +86,11 @@ func TestTokenIsToldOnce(t *testing.T) {
 			"no such namespace":    {"name", "x", "role", "viewer", "for", "24h0m0s", "namespace", "till"},
 		} {
 			if a := w.post("/tokens/new", fields...); a.status != http.StatusUnprocessableEntity && a.status != http.StatusConflict || a.Find(".err, .notice[role=alert]").Length() != 1 {
-				t.Errorf("%s: %d, %d complaints", name, a.status, a.Find(".err, .notice[role=alert]").Length())
+				t.Errorf("%s: %d, %d errors", name, a.status, a.Find(".err, .notice[role=alert]").Length())
 			}
 		}
 		if len(w.keyed()) != 1 {
-			t.Error("something was made")
+			t.Error("a token was made")
 		}
 	})
 }
@@ -120,17 +120,17 @@ func TestTokensOfOthers(t *testing.T) {
 		w.caller = eva
 		for _, whose := range []string{"ana", "ben"} {
 			if a, b := w.get(of[whose]), w.post(of[whose]); a.status != http.StatusNotFound || b.status != http.StatusNotFound {
-				t.Errorf("a viewer is asked whether to revoke what is of %s: %d, and does: %d", whose, a.status, b.status)
+				t.Errorf("a viewer got the confirmation to revoke a token of %s: %d, and revoked: %d", whose, a.status, b.status)
 			}
 		}
 		w.see(of["eva"]).wants(http.StatusOK, "Revoke the token of-eva?")
 		if says, at := w.done(of["eva"]); at != "/tokens" || !strings.Contains(says, "of-eva is revoked") {
-			t.Errorf("led to %s: %s", at, says)
+			t.Errorf("redirected to %s: %s", at, says)
 		}
 		w.caller = ana
 		w.done(of["ben"])
 		if names := w.see("/tokens").names(); names != "of-ana" {
-			t.Errorf("left are %s", names)
+			t.Errorf("the remaining tokens are %s", names)
 		}
 		w.caller = eva
 		w.post("/tokens/link", "name", "x", "namespace", "default", "for", "8h0m0s").wants(http.StatusConflict, "Only operators and admins can create links.")
@@ -146,7 +146,7 @@ func TestTokensThatAreNotGood(t *testing.T) {
 		w.post("/tokens/new", "name", "early", "role", "admin", "for", "0s")
 		w.caller = ana
 		if text := w.see("/tokens").text; strings.Contains(text, "asks nobody") {
-			t.Error("a server that asks says that it does not")
+			t.Error("a server that requires sign-in shows that it does not")
 		}
 		made := w.post("/tokens/new", "name", "short", "role", "admin", "for", "24h0m0s")
 		who, err := w.identified(made.Find(`[data-secret=token] [data-act=copy]`).AttrOr("data-text", ""))
@@ -160,7 +160,7 @@ func TestTokensThatAreNotGood(t *testing.T) {
 			return row.Find(".badge").Text()
 		}
 		if state("early") != "not good" || state("short") != "" || state("child") != "" {
-			t.Errorf("early is %q, short %q, child %q", state("early"), state("short"), state("child"))
+			t.Errorf("the state of early is %q, of short %q, of child %q", state("early"), state("short"), state("child"))
 		}
 		list.wants(http.StatusOK, "with the token short")
 		var id string

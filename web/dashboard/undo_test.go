@@ -158,27 +158,27 @@ func TestUndo(t *testing.T) {
 				threeOrders(w)
 				asBefore := do(w)
 				if w.undo == "" {
-					t.Fatal("it is not offered to take it back")
+					t.Fatal("there is no undo button")
 				}
 				if asBefore() {
-					t.Fatal("nothing was done")
+					t.Fatal("nothing was changed")
 				}
 				undo := w.undo
 				w.pass(10 * time.Second)
 				says, _ := w.done(undo)
 				if !strings.Contains(says, "Undone") || !asBefore() {
-					t.Errorf("it says %q, and is as before: %t", says, asBefore())
+					t.Errorf("the notice is %q, and all is as before: %t", says, asBefore())
 				}
 				if says, _ := w.done(undo); !strings.Contains(says, "too late") || !asBefore() {
-					t.Errorf("the second time it says %q", says)
+					t.Errorf("the second time the notice is %q", says)
 				}
 			})
 		})
 	}
 }
 
-// TestUndoSparesWhatWasTouched: messages that were changed since are left alone, and the
-// notice says so.
+// TestUndoSparesWhatWasTouched: messages that were changed since are left alone, and the notice
+// reports them.
 func TestUndoSparesWhatWasTouched(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
@@ -189,14 +189,14 @@ func TestUndoSparesWhatWasTouched(t *testing.T) {
 		says, _ := w.done(undo)
 		is := w.b.Rows("orders")
 		if !strings.Contains(says, "Undone for one message") || !strings.Contains(says, "One stays as it is") || is[0].Expires != later || is[1].Expires == rows[1].Expires {
-			t.Errorf("it says %q; %v", says, is)
+			t.Errorf("got %q; %v", says, is)
 		}
 		w.done(w.first("orders", engine.ClassActive)+"/extend", "by", "10m")
 		undo = w.undo
 		_, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "orders", Mode: engine.ReceiveAndDelete})
 		w.must(err)
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone any more") {
-			t.Errorf("of what has gone it says %q", says)
+			t.Errorf("of deleted messages the notice is %q", says)
 		}
 	})
 }
@@ -213,7 +213,7 @@ func TestUndoTooLate(t *testing.T) {
 		in := func(undo, want string) {
 			t.Helper()
 			if says, _ := w.done(undo); !strings.Contains(says, want) {
-				t.Errorf("it says %q, want %q", says, want)
+				t.Errorf("the notice is %q, want %q", says, want)
 			}
 		}
 		undo := extend()
@@ -254,10 +254,10 @@ func TestEveryLeadsToTheJob(t *testing.T) {
 		}
 		w.see(a.to).wants(200, "60 messages", "Type orders", "Delete 60 messages", "Export first")
 		if n := w.b.State("orders").Counts.Active; n != 60 {
-			t.Errorf("%d are left before it began", n)
+			t.Errorf("%d messages are left before the job began", n)
 		}
 		if a := w.post("/n/default/q/orders/bulk/export", form...); a.status != 303 || a.to != "/api/v1/n/default/export/orders" {
-			t.Errorf("export: %d to %s", a.status, a.to)
+			t.Errorf("the export returned %d to %s", a.status, a.to)
 		}
 		if a := w.post("/n/default/q/orders/bulk/break-lock", form...); a.status != 409 {
 			t.Errorf("all locks: %d", a.status)
@@ -268,7 +268,7 @@ func TestEveryLeadsToTheJob(t *testing.T) {
 		} {
 			page := w.see("/n/default/q/orders?tab=" + tc.tab)
 			if page.Find("#bulk [name=all]").Length() != 0 {
-				t.Errorf("%s: an empty table offers all of it", name)
+				t.Errorf("%s: an empty table offers actions on all", name)
 			}
 		}
 		first := w.b.Rows("orders")
@@ -307,7 +307,7 @@ func TestBulkOverEntities(t *testing.T) {
 			}
 		}
 		if n := page.Find("#bulk [name=key]").Length(); n != 32 {
-			t.Fatalf("%d can be chosen", n)
+			t.Fatalf("%d messages can be selected", n)
 		}
 		w.post("/n/default/bulk/delete", keys[:6]...).wants(200, "Delete 3 messages of default", "Export first")
 		w.post("/n/default/bulk/delete", keys...).wants(200, "Type default", "Active")
@@ -315,7 +315,7 @@ func TestBulkOverEntities(t *testing.T) {
 		w.post("/n/default/bulk/delete", append(keys, "count", "30", "confirm", "default")...).wants(409)
 		w.done("/n/default/bulk/delete", append(keys, "count", "32", "confirm", "default", "back", "/n/default/search?q=state:active")...)
 		if a, b := w.b.State("orders").Counts.Active, w.b.State("other").Counts.Active; a+b != 0 {
-			t.Errorf("%d and %d are left", a, b)
+			t.Errorf("%d and %d messages are left", a, b)
 		}
 		w.post("/n/default/bulk/move", keys[:2]...).wants(200, "To the queue or topic")
 		w.post("/n/default/bulk/move", append(keys[:2:2], "count", "1", "to", "nowhere")...).wants(422)
@@ -334,7 +334,7 @@ func TestBulkOfScheduledAndDeferred(t *testing.T) {
 		w.post(at+"reschedule", append(w.keysOf("orders", "a", "b"), "count", "2", "schedule", "now")...).wants(422)
 		w.done(at+"reschedule", append(w.keysOf("orders", "a", "b"), "count", "2", "schedule", "in", "in", "3h")...)
 		if w.undo == "" {
-			t.Error("it cannot be undone")
+			t.Error("the operation cannot be undone")
 		}
 		w.done(at+"send-now", w.keysOf("orders", "a")...)
 		w.post(at+"cancel", w.keysOf("orders", "b")...).wants(200, "Cancel 1 scheduled message")
@@ -377,9 +377,9 @@ func TestExportBeforePurge(t *testing.T) {
 	})
 }
 
-// TestUndoEdit: an edit whose result was received, or that has nowhere to go back to, stays,
-// and the notice says so; one that went to a topic, or whose former body is too large to keep,
-// offers no undo.
+// TestUndoEdit: an edit is not undone if its result was received or the original has no place to
+// return to, and the notice reports that. An edit that went to a topic, or whose former body is too
+// large to keep, offers no undo.
 func TestUndoEdit(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
@@ -394,31 +394,31 @@ func TestUndoEdit(t *testing.T) {
 			return w.undo
 		}
 		if undo := edit("target", "prices"); undo != "" {
-			t.Error("what went to a topic can be taken back")
+			t.Error("an edit that went to a topic can be undone")
 		}
 		undo := edit("target", "other")
 		got, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "other", Mode: engine.PeekLock, Max: 1, Client: "test"})
 		w.must(err)
 		got[0].Body.Close()
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone") || !strings.Contains(says, "was received") {
-			t.Errorf("it says %q", says)
+			t.Errorf("got %q", says)
 		}
 		if n := w.b.State("other").Counts; n != (engine.Counts{Locked: 1}) {
-			t.Errorf("there are %+v", n)
+			t.Errorf("got %+v", n)
 		}
 		undo = edit("target", "other")
 		w.must(w.b.Delete(w.Context(), "orders", broker.Unconfirmed, "test"))
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone") || !strings.Contains(says, "orders") || strings.Contains(says, "received") {
-			t.Errorf("it says %q", says)
+			t.Errorf("got %q", says)
 		}
 		if n := w.b.State("other").Counts; n != (engine.Counts{Active: 1, Locked: 1}) {
-			t.Errorf("there are %+v", n)
+			t.Errorf("got %+v", n)
 		}
 		large := bytes.Repeat([]byte("x"), 200_000)
 		w.b.SendMessages("other", broker.Outgoing{Body: large})
 		last := w.b.RowsOf("other", engine.ClassActive)[1]
 		if w.done(w.pages.MessageURL(last.Message.Key)+"/edit", "target", "prices/Subscriptions/eu", "body", "x"); w.undo != "" {
-			t.Error("what has let a large body go can be taken back")
+			t.Error("an edit that dropped a large body can be undone")
 		}
 	})
 }

@@ -37,11 +37,11 @@ func TestViews(t *testing.T) {
 			"shown nowhere":     {[]string{"do", "apply", "column", "seq", "show", "seq"}, 404, ""},
 		} {
 			if a := w.post(form, tc.typed...); a.status != tc.status || !strings.Contains(a.text, tc.says) {
-				t.Errorf("%s: %d, and it says nothing of %s", name, a.status, tc.says)
+				t.Errorf("%s: %d, without an error about %s", name, a.status, tc.says)
 			}
 		}
 		if got := names(); got != "" {
-			t.Errorf("refused, and there is %s", got)
+			t.Errorf("the form was refused, but got %s", got)
 		}
 		if a := w.post(form, "do", "apply", "back", back, "column", "seq", "column", "prop.x y", "show", "seq", "show", "prop.x y"); a.status != 303 || a.to != back+"?column=seq&column=prop.x+y" {
 			t.Errorf("shown without a name: %d %s", a.status, a.to)
@@ -53,16 +53,16 @@ func TestViews(t *testing.T) {
 			t.Errorf("added twice: %d", a.status)
 		}
 		if a := w.post(form, "do", "add", "back", back, "name", "other", "list", "search", "column", "size", "show", "size"); a.to != "/n/default/views" {
-			t.Errorf("a view that is not for the list leads to %s", a.to)
+			t.Errorf("a view that is not for the list redirects to %s", a.to)
 		}
 		if a := w.post(form, "do", "save", "was", "mine", "seen", "1", "name", "mine", "column", "size", "show", "size"); a.status != 409 || !strings.Contains(a.text, "has changed since it was loaded") {
 			t.Errorf("changed meanwhile: %d", a.status)
 		}
 		if got := names(); got != "mine:seq other:size " {
-			t.Errorf("there is %s", got)
+			t.Errorf("got %s", got)
 		}
 		if a := w.get("/n/default/views/delete?view=nobody"); a.status != 404 {
-			t.Errorf("asked of nothing: %d", a.status)
+			t.Errorf("the confirmation for a missing view: %d", a.status)
 		}
 		if a := w.post("/n/default/views/delete?view=mine"); a.to != "/n/default/views" || names() != "other:size " {
 			t.Errorf("deleted: %s", names())
@@ -71,7 +71,7 @@ func TestViews(t *testing.T) {
 			t.Errorf("deleted twice: %d", a.status)
 		}
 		if !w.audited(engine.EventSettingsChanged) {
-			t.Error("nobody is told")
+			t.Error("no event names the user")
 		}
 	})
 }

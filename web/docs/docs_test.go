@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 		t.Fatalf("%v %+v", ok, d)
 	}
 	if d.Next != (admin.DocLink{}) || d.Previous != (admin.DocLink{}) { // its neighbours in the list do not exist
-		t.Errorf("it is between %v and %v", d.Previous, d.Next)
+		t.Errorf("the page is between %v and %v", d.Previous, d.Next)
 	}
 	var kinds []admin.DocKind
 	var html strings.Builder
@@ -54,19 +54,19 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{`<a href="/mayfly/docs/tls#names">TLS</a>`, `<a href="#send-it">here</a>`, `, the code,`, `<a href="/mayfly/docs">all</a>`, `<a href="/mayfly/docs/k.yaml">a file</a>`, `<a href="https://example.com">`} {
 		if !strings.Contains(html.String(), want) {
-			t.Errorf("there is no %s in\n%s", want, html.String())
+			t.Errorf("%s is missing in\n%s", want, html.String())
 		}
 	}
 	for _, not := range []string{"<b>", "<script", "mark"} {
 		if strings.Contains(html.String(), not) {
-			t.Errorf("there is %s in\n%s", not, html.String())
+			t.Errorf("%s is unexpectedly in\n%s", not, html.String())
 		}
 	}
 	if d, ok := l.Page("k.yaml"); !ok || len(d.Blocks) != 1 || d.Blocks[0].Text != "kind: Service" {
 		t.Errorf("%v %+v", ok, d)
 	}
 	if _, ok := l.Page("main.go"); ok {
-		t.Error("a file that is not embedded is a page")
+		t.Error("a file that is not embedded has a page")
 	}
 }
 
@@ -97,7 +97,7 @@ func TestSearch(t *testing.T) {
 func TestNoLibrary(t *testing.T) {
 	for _, l := range []*docs.Library{nil, {}} {
 		if _, ok := l.Page("x"); ok || l.Groups() != nil || l.Search("x") != nil {
-			t.Error("there are pages")
+			t.Error("the library has pages")
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestEveryKindHasARow(t *testing.T) {
 	rows := map[string]bool{}
 	for _, name := range kindsOfTable(t) {
 		if rows[name] {
-			t.Errorf("%s has two rows", name)
+			t.Errorf("%s has more than one row", name)
 		}
 		rows[name] = true
 	}
@@ -54,7 +54,7 @@ func TestEveryKindHasARow(t *testing.T) {
 	}
 }
 
-// kindsOfTable returns the first cell of each row as it is in the source.
+// kindsOfTable returns the source text of the first cell of each row.
 func kindsOfTable(t *testing.T) (kinds []string) {
 	t.Helper()
 	for name, value := range packageVars(t, "table.go") {

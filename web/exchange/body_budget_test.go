@@ -55,28 +55,28 @@ func TestReaderTakesBudgetAsDataArrives(t *testing.T) {
 		}
 		write(`{"body":"`)
 		if !unused(budget) {
-			t.Error("the beginning of a line holds room")
+			t.Error("the beginning of a line takes room")
 		}
 		write(strings.Repeat("x", 300_000))
 		if unused(budget) {
-			t.Error("what has arrived of a line holds no room")
+			t.Error("an incomplete line takes no room")
 		}
 		write("\"}\n")
 		if n := <-got; n.err != nil || len(n.item.Message.Body) != 300_000 {
 			t.Fatalf("%d bytes, %v", len(n.item.Message.Body), n.err)
 		}
 		if unused(budget) {
-			t.Error("a message that was not sent holds no room")
+			t.Error("an unsent message takes no room")
 		}
 		r.Release()
 		if !unused(budget) {
-			t.Error("a message that was sent holds room")
+			t.Error("a sent message takes room")
 		}
 		_ = out.Close()
 	})
 }
 
-// All of a line's room is given back, whatever the line contains.
+// All of a line's room is released, whatever the line contains.
 func TestReaderReleasesItsBudget(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	part := `{"part":"` + base64.StdEncoding.EncodeToString([]byte(long)) + `"}` + "\n"
@@ -119,10 +119,10 @@ func TestReaderReleasesItsBudget(t *testing.T) {
 				r.Release()
 			}
 			if (wrong != nil) != tc.wrong {
-				t.Errorf("a line is refused: %v", wrong)
+				t.Errorf("a line was refused: %v", wrong)
 			}
 			if !unused(budget) {
-				t.Error("room is held")
+				t.Error("room is still taken")
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestReaderRelieves(t *testing.T) {
 			half := budget.NewShare("")
 			defer half.Release()
 			if !half.TryGrow(everything) {
-				t.Fatal("the room is not empty")
+				t.Fatal("the budget is not free")
 			}
 		}
 		r := NewReader(open(t), budget.NewShare(""), strings.NewReader(strings.Repeat(`{"body":"x"}`+"\n", 20_000)), job.FeedPosition{}, Remap{})

@@ -17,7 +17,7 @@ func TestExportedTTL(t *testing.T) {
 	for _, ttl := range []time.Duration{0, 1, time.Millisecond, -1, -time.Millisecond, -time.Hour} {
 		c, _, err := Exported{Outgoing: Outgoing{TimeToLive: exportTTL(ttl)}}.content()
 		if err != nil || c.TTL != ttl {
-			t.Errorf("%v is written as %q and read as %v, %v", ttl, exportTTL(ttl), c.TTL, err)
+			t.Errorf("%v was written as %q and read as %v, %v", ttl, exportTTL(ttl), c.TTL, err)
 		}
 	}
 }
@@ -81,19 +81,19 @@ func FuzzContents(f *testing.F) {
 		}
 		if err != nil {
 			if _, ok := errors.AsType[*engine.Refusal](err); !ok {
-				t.Fatalf("%v is nothing to tell a client", err)
+				t.Fatalf("%v is not an error for clients", err)
 			}
 			return
 		}
 		if _, err := Export(engine.Row{Content: s.Content}, 1); err != nil {
-			t.Errorf("it cannot be exported: %v", err)
+			t.Errorf("the content cannot be exported: %v", err)
 		}
 		var e codec.Envelope
 		if _, err := e.EncodeDelivery(nil, &engine.Delivery{Content: s.Content}); err != nil {
-			t.Fatalf("it cannot be told: %v", err)
+			t.Fatalf("the content cannot be encoded: %v", err)
 		}
 		if back, err := codec.DecodeMessage(e.AppendMessage(nil, body)); err != nil {
-			t.Errorf("what is told is no message: %v, %+v", err, back)
+			t.Errorf("the exported line is not a message: %v, %+v", err, back)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func TestUploads(t *testing.T) {
 	first := put(60, nil)
 	put(60, engine.ErrBusy)
 	if _, err := s.Put("here", "x", iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("1234")))); !errors.Is(err, iotest.ErrTimeout) {
-		t.Errorf("what is cut off is %v", err)
+		t.Errorf("an interrupted upload returned %v", err)
 	}
 	put(40, nil)
 	put(1, engine.ErrBusy)
@@ -42,7 +42,7 @@ func TestUploads(t *testing.T) {
 	}
 	s.Drop(first.ID)
 	if raw, err := io.ReadAll(io.NewSectionReader(f.disk, 0, f.Size)); err != nil || len(raw) != 60 {
-		t.Errorf("whoever reads it has %d bytes, %v", len(raw), err)
+		t.Errorf("the reader got %d bytes, %v", len(raw), err)
 	}
 	put(60, engine.ErrBusy)
 	free()
@@ -52,7 +52,7 @@ func TestUploads(t *testing.T) {
 	put(1, engine.ErrClosed)
 }
 
-// So many files wait, and no more.
+// At most maxFiles files are stored.
 func TestUploadsAreCounted(t *testing.T) {
 	s := NewUploads()
 	defer s.Close()
@@ -81,22 +81,22 @@ func TestUploadsAreKeptForAnHour(t *testing.T) {
 		}
 		time.Sleep(uploadTTL - 1)
 		if _, _, err := s.Find("here", f.ID); err != nil {
-			t.Fatal("a moment early:", err)
+			t.Fatal("a moment before the end:", err)
 		}
 		time.Sleep(time.Nanosecond)
 		s.expire(f) // as if the timer had fired and waited for the lookup
 		if !there() {
-			t.Error("it is gone, and was just asked for")
+			t.Error("the file was removed, though it was just used")
 		}
 		time.Sleep(uploadTTL - 2)
 		synctest.Wait()
 		if !there() {
-			t.Error("it is gone a moment early")
+			t.Error("the file was removed a moment early")
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if there() {
-			t.Error("it is there still")
+			t.Error("the file was not removed")
 		}
 	})
 }

@@ -56,10 +56,10 @@ func TestDecodeIsBounded(t *testing.T) {
 			raw := []byte(tc.text)
 			var err error
 			if n := spent(func() { err = exchange.Decode(raw, tc.into) }); n > tc.most {
-				t.Errorf("it takes %d bytes; want %d at most", n, tc.most)
+				t.Errorf("it allocates %d bytes; want at most %d", n, tc.most)
 			}
 			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || !errors.Is(err, engine.ErrArgument) || len(err.Error()) > 300) {
-				t.Errorf("it is %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -19,11 +19,11 @@ func TestDoneOnce(t *testing.T) {
 		}
 	}
 	if came, again, err := m.Do(t.Context(), "b", act); came != 2 || again || err != nil {
-		t.Errorf("another word: %d, again %v", came, again)
+		t.Errorf("another key: %d, again %v", came, again)
 	}
 	for want := 3; want < 5; want++ {
 		if came, again, err := m.Do(t.Context(), "", act); came != want || again || err != nil {
-			t.Errorf("no word: %d, again %v", came, again)
+			t.Errorf("without a key: %d, again %v", came, again)
 		}
 	}
 }
@@ -41,13 +41,13 @@ func TestFailuresAreNotCached(t *testing.T) {
 			}
 		}()
 		_, _, err := m.Do(t.Context(), "a", func() (int, error) { panic("worse") })
-		t.Errorf("it goes on after a panic, with %v", err)
+		t.Errorf("the cache continues after a panic, with %v", err)
 	}()
 	if came, again, err := m.Do(t.Context(), "a", func() (int, error) { return 7, nil }); came != 7 || again || err != nil {
 		t.Errorf("%d, again %v, %v", came, again, err)
 	}
 	if len(m.order) != 1 || len(m.all) != 1 {
-		t.Errorf("it remembers %d words in an order of %d", len(m.all), len(m.order))
+		t.Errorf("the cache has %d keys, in an order of %d", len(m.all), len(m.order))
 	}
 }
 
@@ -88,7 +88,7 @@ func TestMeanwhile(t *testing.T) {
 		synctest.Wait()
 		stop(gone)
 		if e := <-ends; !errors.Is(e.err, gone) || e.again {
-			t.Errorf("the one without patience has %+v", e)
+			t.Errorf("the call whose context ended got %+v", e)
 		}
 		close(goOn)
 		var failed, first, again int
@@ -103,7 +103,7 @@ func TestMeanwhile(t *testing.T) {
 			}
 		}
 		if failed != 1 || first != 1 || again != 1 || n != 2 {
-			t.Errorf("%d failed, %d did it, %d were told of it; it was tried %d times", failed, first, again, n)
+			t.Errorf("%d calls failed, %d executed the operation, %d got its result; it was tried %d times", failed, first, again, n)
 		}
 	})
 }
@@ -116,13 +116,13 @@ func TestWordsAreForgotten(t *testing.T) {
 		}
 	}
 	if len(m.all) != maxKeys || len(m.order) != maxKeys {
-		t.Errorf("it remembers %d words in an order of %d", len(m.all), len(m.order))
+		t.Errorf("the cache has %d keys, in an order of %d", len(m.all), len(m.order))
 	}
 	if _, again, err := m.Do(t.Context(), "1", func() (int, error) { return 0, nil }); !again || err != nil {
-		t.Error("the second is forgotten")
+		t.Error("the second key is forgotten")
 	}
 	if _, again, err := m.Do(t.Context(), "0", func() (int, error) { return 0, nil }); again || err != nil {
-		t.Error("the oldest is remembered")
+		t.Error("the oldest key is remembered")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestUnderWayIsRemembered(t *testing.T) {
 		close(goOn)
 		all.Wait()
 		if done != 1 {
-			t.Errorf("it was done %d times", done)
+			t.Errorf("the operation was executed %d times", done)
 		}
 	})
 }

@@ -71,10 +71,10 @@ type stage struct {
 	errors []string // from the console
 }
 
-// t0 is the time of the stage's clock, which stands still.
+// t0 is the time of the stage's stopped clock.
 var t0 = time.Date(2026, 7, 14, 10, 4, 12, 0, time.UTC)
 
-// in returns a time of the stage as markup has it.
+// in returns the time d after t0 in the format of markup.
 func in(d time.Duration) string { return formatTime(t0.Add(d)) }
 
 const around = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
@@ -203,10 +203,10 @@ func (s *stage) asked(op string, n uint64) {
 	select {
 	case c := <-s.did:
 		if c.Op != op || c.N != n || op == "sub" && c.Topic != "/page" {
-			s.t.Fatalf("the browser asks for %+v, want %s with n=%d", c, op, n)
+			s.t.Fatalf("the browser sent %+v, want %s with n=%d", c, op, n)
 		}
 	case <-late.C:
-		s.t.Fatalf("the browser never asks for %s", op)
+		s.t.Fatalf("the browser never sent %s", op)
 	}
 }
 
@@ -234,7 +234,7 @@ func (s *stage) want(expression string) {
 	defer cancel()
 	look := `new Promise((done) => { const look = () => (` + expression + `) ? done(true) : setTimeout(look, 10); look(); })`
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](look, chromedp.EvalAwaitPromise)); err != nil {
-		s.t.Fatalf("never so: %s (%v)\n%s\n%s", expression, err, s.js(`document.body.innerHTML.slice(0, 4000)`), s.js(`JSON.stringify(mayfly)`))
+		s.t.Fatalf("not in time: %s (%v)\n%s\n%s", expression, err, s.js(`document.body.innerHTML.slice(0, 4000)`), s.js(`JSON.stringify(mayfly)`))
 	}
 }
 

@@ -76,7 +76,7 @@ func TestCaps(t *testing.T) {
 					return
 				}
 				if t.Context().Err() != nil {
-					t.Fatal("no room after a socket ended")
+					t.Fatal("there is no room after a socket ended")
 				}
 			}
 		})
@@ -134,7 +134,7 @@ func TestHeartbeat(t *testing.T) {
 	tab := dial(t, server, nil)
 	f, err := tab.hear()
 	if err != nil || f.control.T != "ping" || f.control.Now != "2026-07-14T10:04:12.345Z" {
-		t.Errorf("heard %+v, %v, want a ping with the broker's clock", f, err)
+		t.Errorf("received %+v, %v, want a ping with the broker's clock", f, err)
 	}
 }
 
@@ -148,13 +148,13 @@ func TestClockTurned(t *testing.T) {
 	tab := dial(t, server, nil)
 	tab.send("sub", "/page", 0)
 	if f := tab.next(); f.parts.Topic != "/page" {
-		t.Fatalf("heard %+v", f)
+		t.Fatalf("received %+v", f)
 	}
 	was := w.openings("/page")
 	w.turn(ClockState{Manual: true, Rate: 60, Until: time.UnixMilli(1784023512345)})
 	f, err := tab.hear()
 	if err != nil || f.control.T != "clock" || *f.control.Rate != 60 || f.control.Until != "2026-07-14T10:05:12.345Z" || f.control.Now != "2026-07-14T10:04:12.345Z" {
-		t.Errorf("heard %+v, %v, want the clock", f, err)
+		t.Errorf("received %+v, %v, want the clock", f, err)
 	}
 	w.set("/page", put("1", "two"))
 	w.turn(ClockState{Manual: true})
@@ -162,17 +162,17 @@ func TestClockTurned(t *testing.T) {
 		continue
 	}
 	if err != nil || *f.control.Rate != 0 {
-		t.Errorf("heard %+v, %v, want a clock that stands", f, err)
+		t.Errorf("received %+v, %v, want a stopped clock", f, err)
 	}
 	for f, err = tab.hear(); err == nil && f.parts.Topic == ""; f, err = tab.hear() {
 		continue
 	}
 	if err != nil || w.openings("/page") == was {
-		t.Errorf("heard %+v, %v, and the page was not rendered again", f, err)
+		t.Errorf("received %+v, %v, but the page was not rendered again", f, err)
 	}
 }
 
-// TestASilentBrowserIsCut: a browser that no longer reads answers no ping, and is cut off.
+// TestASilentBrowserIsCut: a browser that no longer reads answers no ping, and is disconnected.
 func TestASilentBrowserIsCut(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), func(o *Options) { o.Heartbeat, o.StallTimeout = 10*time.Millisecond, 20*time.Millisecond })
@@ -183,8 +183,8 @@ func TestASilentBrowserIsCut(t *testing.T) {
 	}
 }
 
-// TestAStuckBrowserIsCut: a browser that reads no more is cut off after StallTimeout, while others
-// go on.
+// TestAStuckBrowserIsCut: a browser that stops reading is disconnected after StallTimeout. Others
+// are not affected.
 func TestAStuckBrowserIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -201,7 +201,7 @@ func TestAStuckBrowserIsCut(t *testing.T) {
 	tab.next()
 	for i := 0; ; i++ {
 		if i > 10000 {
-			t.Fatal("the stuck browser was never cut")
+			t.Fatal("the stuck browser was never disconnected")
 		}
 		h.mu.Lock()
 		n := len(h.clients)
@@ -267,7 +267,7 @@ func TestABacklogBecomesASnapshot(t *testing.T) {
 		}
 	}
 	if len(c.queue) != 1 {
-		t.Errorf("the viewer stands in line %d times", len(c.queue))
+		t.Errorf("the viewer is in the queue %d times", len(c.queue))
 	}
 }
 
@@ -288,7 +288,7 @@ func TestPagesAreCapped(t *testing.T) {
 	}
 	other.send("sub", "/1", 0)
 	if f := other.next(); !f.parts.Full {
-		t.Errorf("a page that is there: %+v", f)
+		t.Errorf("an existing page: %+v", f)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestPagesHaveOneAddress(t *testing.T) {
 	}
 	tab.send("sub", "/a/edit", 0)
 	if f := tab.next(); f.control.T != "error" || f.control.Topic != "/a/edit" {
-		t.Errorf("a form: %+v", f)
+		t.Errorf("the page of a form: %+v", f)
 	}
 	tab.send("unsub", "/A", 0)
 	tab.acted()

@@ -56,12 +56,12 @@ func TestPace(t *testing.T) {
 		}
 		during(time.Second, 0) // the snapshots
 		if at := during(2*time.Second, 0); len(at) != 0 {
-			t.Errorf("nothing happened, and rendered were %v", at)
+			t.Errorf("without events, %v were rendered", at)
 		}
 
 		w.set("/0", func(*sheet) {}, event(engine.EventSent, "orders", 1))
 		if at := during(25*time.Millisecond, 0); len(at) != pages {
-			t.Errorf("the first change was seen on %d pages at once, want %d", len(at), pages)
+			t.Errorf("the first change was rendered on %d pages at once, want %d", len(at), pages)
 		}
 		during(time.Second, 0)
 
@@ -85,7 +85,7 @@ func TestPace(t *testing.T) {
 		}
 		last := during(250*time.Millisecond, 0)
 		if len(last) < late {
-			t.Errorf("the last change was seen on %d pages more, want %d", len(last), late)
+			t.Errorf("the last change was rendered on %d more pages, want %d", len(last), late)
 		}
 		for url, at := range last {
 			if rest := at[0].Sub(steady[url][len(steady[url])-1]); rest > 250*time.Millisecond {
@@ -95,7 +95,7 @@ func TestPace(t *testing.T) {
 
 		h.pause(c)
 		if at := during(2*time.Second, 10*time.Millisecond); len(at) != 0 {
-			t.Errorf("nobody looks, and rendered were %d pages", len(at))
+			t.Errorf("without viewers, %d pages were rendered", len(at))
 		}
 		h.mu.Lock()
 		for _, s := range c.views {
@@ -139,7 +139,7 @@ func TestSocketsWriteAFewAtATime(t *testing.T) {
 					most, woken = max(most, now), woken+now
 				}
 				if most != tc.together || woken != tc.sockets {
-					t.Errorf("%d write, %d of them at once", woken, most)
+					t.Errorf("%d sockets write, %d of them at once", woken, most)
 				}
 			})
 		})

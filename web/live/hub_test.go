@@ -66,7 +66,7 @@ func TestSubscribersShareARendering(t *testing.T) {
 		wantParts(t, tab.next(), parts{N: 1, Lists: map[string]listPart{"rows": {Order: []string{"1"}, Put: map[string]string{"1": "b"}}}})
 	}
 	if n := w.openings(page) - before; n != 1 {
-		t.Errorf("one event had the page opened %d times for three subscribers", n)
+		t.Errorf("one event opened the page %d times for three subscribers", n)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestPauseAndResume(t *testing.T) {
 	h.departures.waitFor(t.Context(), 2)
 	tab.acted() // and no other frame came
 	if n := w.openings(page) - before; n != 0 {
-		t.Errorf("a page whose only watcher pauses was opened %d times", n)
+		t.Errorf("a page whose only watcher has paused was opened %d times", n)
 	}
 
 	tab.send("resume", "", 0)
@@ -176,7 +176,7 @@ func TestACutLosesAndRepeatsNothing(t *testing.T) {
 	f := tab.next()
 	h.Disconnect()
 	if _, err := tab.hear(); err == nil {
-		t.Fatal("the socket lives on after Cut")
+		t.Fatal("the socket is still open after Cut")
 	}
 
 	w.set(page, drop("1"), event(engine.EventDeadLettered, "orders", 1))
@@ -236,11 +236,11 @@ func TestAPageThatFails(t *testing.T) {
 	tab.next()
 	w.set(page, func(s *sheet) { s.err = engine.ErrNotFound }, event(engine.EventEntityAutoDeleted, "orders", 0))
 	if f := tab.next(); f.control.T != "error" || f.control.Text != engine.ErrNotFound.Error() {
-		t.Errorf("a page whose entity went: %+v", f)
+		t.Errorf("a page whose entity was deleted: %+v", f)
 	}
 	h.mu.Lock()
 	if len(h.pages) != 0 {
-		t.Errorf("%d pages that failed are left", len(h.pages))
+		t.Errorf("%d failed pages are left", len(h.pages))
 	}
 	h.mu.Unlock()
 	w.set(page, func(s *sheet) { s.err = nil })
@@ -347,7 +347,7 @@ func TestFramesAddUpToThePage(t *testing.T) {
 	for m.sum != "end" {
 		f := tab.next()
 		if m.rows == nil && !f.parts.Full {
-			t.Fatalf("the first frame is no snapshot: %+v", f)
+			t.Fatalf("the first frame is not a snapshot: %+v", f)
 		}
 		m.apply(f.parts)
 	}

@@ -30,13 +30,13 @@ func (b *tab) waitForState(want presentation.State) {
 	for range 10 { // older states may come first
 		f := b.next()
 		if f.control.T != "talk" || f.control.Presentation == nil {
-			b.t.Fatalf("heard %+v, want how the talk is", f)
+			b.t.Fatalf("received %+v, want the presentation's state", f)
 		}
 		if got = *f.control.Presentation; got == want {
 			return
 		}
 	}
-	b.t.Fatalf("told last (-want +got):\n%s", cmp.Diff(want, got))
+	b.t.Fatalf("the last state (-want +got):\n%s", cmp.Diff(want, got))
 }
 
 // TestAPresentationIsFollowed: followers get the presenter's page, whichever namespace's socket they
@@ -120,13 +120,13 @@ func TestForbiddenPresenters(t *testing.T) {
 		tab := dial(t, server, tc.header)
 		tab.command(command{Op: "present", Topic: tc.key, Page: "/evil"})
 		if f := tab.next(); f.control.T != "talk" || f.control.Presentation != nil || f.control.Text == "" {
-			t.Errorf("%s: heard %+v, want a refusal", name, f)
+			t.Errorf("%s: received %+v, want a refusal", name, f)
 		}
-		tab.send("follow", strings.Repeat("x", 1000), 0) // no presentation's id: nothing comes
+		tab.send("follow", strings.Repeat("x", 1000), 0) // not the id of a presentation: no frame is sent
 		tab.acted()
 	}
 	if is := registry.State(id); is.Started {
-		t.Errorf("it has begun: %+v", is)
+		t.Errorf("the presentation has begun: %+v", is)
 	}
 }
 
@@ -138,12 +138,12 @@ func TestNoPresentations(t *testing.T) {
 	tab.send("follow", "x", 0)
 	tab.command(command{Op: "present", Topic: presentation.NewKey(), Page: "/a"})
 	if f := tab.next(); f.control.T != "talk" || f.control.Text == "" {
-		t.Errorf("heard %+v, want a refusal", f)
+		t.Errorf("received %+v, want a refusal", f)
 	}
 }
 
-// TestAStuckFollowerDoesNotDelayOthers: a follower that reads nothing does not delay the others:
-// the presenter goes on, and the followers get the latest state.
+// TestAStuckFollowerDoesNotDelayOthers: a follower that reads nothing does not delay the presenter
+// or the other followers, who get the latest state.
 func TestAStuckFollowerDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
@@ -173,7 +173,7 @@ func TestAStuckFollowerDoesNotDelayOthers(t *testing.T) {
 	}
 }
 
-// TestLinkVisitorFollowsAPresentation: a link visitor is led within the link's namespace and to
+// TestLinkVisitorFollowsAPresentation: a link visitor follows within the link's namespace and to
 // its scenes, and gets only the presentation's state on a socket of another namespace.
 func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	t.Parallel()
@@ -207,17 +207,17 @@ func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	bob.waitForState(presentation.State{ID: id, Started: true, PresenterHere: true, Followers: 1, Elsewhere: true})
 	bob.send("sub", "/n/default", 0)
 	if f := bob.next(); f.control.T != "error" || f.control.Topic != "/n/default" {
-		t.Errorf("heard %+v of another namespace", f)
+		t.Errorf("received %+v of another namespace", f)
 	}
 	h.Alert(7)
 	bob.send("sub", "/n/shop", 0)
 	if f := bob.next(); f.parts.Topic != "/n/shop" {
-		t.Errorf("heard %+v, want the page and nothing of alerts", f)
+		t.Errorf("received %+v, want the page and nothing about alerts", f)
 	}
 }
 
-// TestAPresentationThatHasEndedShowsNothingMore: when a presentation ends, a visitor whom it led to a
-// scene sees no more of it, also on an open page.
+// TestAPresentationThatHasEndedShowsNothingMore: when a presentation ends, a visitor who followed
+// it to a scene sees no more of the scene, also on an open page.
 func TestAPresentationThatHasEndedShowsNothingMore(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
@@ -241,7 +241,7 @@ func TestAPresentationThatHasEndedShowsNothingMore(t *testing.T) {
 	for _, tab := range []*tab{ana, bob} {
 		tab.send("sub", "/n/deadline-1", 0)
 		if f := tab.next(); f.parts.Topic != "/n/deadline-1" {
-			t.Fatalf("heard %+v, want the page", f)
+			t.Fatalf("received %+v, want the page", f)
 		}
 	}
 	changes := func() (ofAnas, ofBobs heard) {
@@ -250,10 +250,10 @@ func TestAPresentationThatHasEndedShowsNothingMore(t *testing.T) {
 		return ana.next(), bob.next()
 	}
 	if a, b := changes(); a.parts.T != "parts" || b.parts.T != "parts" {
-		t.Errorf("heard %+v and %+v of a change", a, b)
+		t.Errorf("received %+v and %+v for a change", a, b)
 	}
 	registry.Stop(key)
 	if a, b := changes(); a.parts.T != "parts" || b.control.T != "error" || b.control.Topic != "/n/deadline-1" {
-		t.Errorf("the talk is over, and heard is %+v and %+v", a, b)
+		t.Errorf("the presentation has ended, but received %+v and %+v", a, b)
 	}
 }

@@ -20,7 +20,7 @@ func as(role auth.Role) http.Header { return http.Header{roleHeader: {role.Strin
 var commandRoles = map[string]auth.Role{
 	"follow":   auth.Viewer,
 	"pause":    auth.Viewer,
-	"present":  auth.Operator, // it leads others
+	"present":  auth.Operator, // it navigates the pages of others
 	"resume":   auth.Viewer,
 	"sub":      auth.Viewer,
 	"unfollow": auth.Viewer,
@@ -30,7 +30,7 @@ var commandRoles = map[string]auth.Role{
 // TestCommandsTakeRoles tries every command with every role.
 func TestCommandsTakeRoles(t *testing.T) {
 	if diff := cmp.Diff(commandRoles, commands); diff != "" {
-		t.Errorf("the table of commands is another (-want +got):\n%s", diff)
+		t.Errorf("the table of commands differs (-want +got):\n%s", diff)
 	}
 	w := newWorld()
 	_, server := serveHub(t, w, nil)
@@ -59,7 +59,7 @@ func TestCommandsTakeRoles(t *testing.T) {
 	b := dial(t, server, as(auth.Admin))
 	b.send("shout", "/a", 0)
 	if code := b.closed(); code != closePolicy {
-		t.Errorf("a command that nobody has said anything of ends the socket with %d", code)
+		t.Errorf("an unknown command ends the socket with %d", code)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestPagesOfOtherRoles(t *testing.T) {
 	}
 }
 
-// TestPagesOfOneNamespace: a client that may see one namespace does not share renderings with
-// one that may see all, and the page knows its viewer.
+// TestPagesOfOneNamespace: a client that may see one namespace does not share renderings with one
+// that may see all, and the page is rendered for its viewer.
 func TestPagesOfOneNamespace(t *testing.T) {
 	w := newWorld()
 	w.set("/n/one", func(*sheet) {})
@@ -106,12 +106,12 @@ func TestPagesOfOneNamespace(t *testing.T) {
 		b := dial(t, server, http.Header{withinHeader: {within}})
 		b.send("sub", "/n/one", 0)
 		if f := b.next(); f.parts.Slots["sum"] != "for "+within {
-			t.Errorf("who sees %q is sent %+v", within, f)
+			t.Errorf("a client of the namespace %q got %+v", within, f)
 		}
 	}
 }
 
-// TestASocketEndsWithItsSession, and with no other session.
+// TestASocketEndsWithItsSession: a socket ends with its session, and with no other session.
 func TestASocketEndsWithItsSession(t *testing.T) {
 	w := newWorld()
 	w.set("/a", func(*sheet) {})
@@ -122,7 +122,7 @@ func TestASocketEndsWithItsSession(t *testing.T) {
 	b, stays := dial(t, server, as(auth.Viewer)), dial(t, other, nil)
 	close(over)
 	if code := b.closed(); code != closePolicy {
-		t.Errorf("it ends with %d", code)
+		t.Errorf("the socket ended with %d", code)
 	}
 	stays.send("sub", "/a", 0)
 	if f := stays.next(); f.parts.Topic != "/a" {

@@ -36,7 +36,7 @@ func TestReasonOf(t *testing.T) {
 		}
 	}
 	if key, _ := reasonOf(event(engine.EventPurged, "orders", 0)); key != "" {
-		t.Errorf("a purge concerns row %q, want none", key)
+		t.Errorf("a purge names row %q, want none", key)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestDeparturesForget(t *testing.T) {
 	note(2, engine.EventDeferred, 6)
 	note(3, engine.EventLocked, 5)
 	if got := d.reason("5"); got != "left" {
-		t.Errorf("a message that is back: %q, want its old reason forgotten", got)
+		t.Errorf("a message that came back has the reason %q, want none", got)
 	}
 	if diff := cmp.Diff(map[string]string{"6": "deferred"}, d.since(0)); diff != "" {
 		t.Errorf("since (-want +got):\n%s", diff)
@@ -68,9 +68,9 @@ func TestDeparturesForget(t *testing.T) {
 		t.Errorf("an old departure: %q, want it forgotten", got)
 	}
 	if n := len(d.latest); n != maxDepartures {
-		t.Errorf("%d are remembered, want %d", n, maxDepartures)
+		t.Errorf("%d rows are remembered, want %d", n, maxDepartures)
 	}
 	if got := d.since(4); len(got) != 256 || got[fmt.Sprint(maxDepartures+99)] != "completed" {
-		t.Errorf("since gives %d, want the latest 256", len(got))
+		t.Errorf("since returns %d rows, want the latest 256", len(got))
 	}
 }

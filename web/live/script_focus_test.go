@@ -12,8 +12,8 @@ import (
 
 const resubmit = `<button type="button" id="resubmit">Resubmit</button>`
 
-// pressed: an update between the press of a button and its release does not lose the click, whatever
-// comes or goes beside the button.
+// pressed: an update between the press of a button and its release does not lose the click,
+// whatever appears or disappears beside the button.
 func pressed(_ *testing.T, s *stage) {
 	s.start(parts{T: "parts", Topic: "/page", N: 6, Full: true, Slots: map[string]string{"sum": resubmit}})
 	s.js(`{ window.clicks = 0; document.querySelector("#resubmit").onclick = () => { clicks++; } }`)
@@ -67,7 +67,7 @@ func focus(_ *testing.T, s *stage) {
 	s.want(`document.querySelector("[data-key='2'] .what").textContent === "TWO"`)
 	s.equal(`document.activeElement.textContent + document.querySelector("[data-key='2'] details").open`, "Edittrue")
 
-	// A row that comes back keeps its state, and the row that has the focus is removed last.
+	// A row that is added again keeps its state, and the row that has the focus is removed last.
 	s.js(`{ document.querySelector("[data-key='2'] input").checked = true; }`)
 	s.send(delta(9, []string{"1"}, nil, map[string]string{"2": "locked"}))
 	s.want(`document.querySelector("[data-key='2'].leaving")`)
@@ -105,7 +105,7 @@ func letIn(_ *testing.T, s *stage) {
 	s.want(order + ` === "1,2,3"`)
 	s.equal(in, "2")
 
-	// When the waiting rows are gone, so is the button, and the focus is on the row above.
+	// When the waiting rows disappear, so does the button, and the focus moves to the row above.
 	s.js(`{ document.activeElement.blur(); document.querySelector("[data-key='1'] input").checked = true }`)
 	s.send(delta(8, []string{"1", "2", "3", "4"}, map[string]string{"4": menu("4", "four", true)}, nil))
 	s.want(textOf + `(".newbar:not([hidden])") === "1 new while you are here"`)

@@ -43,8 +43,8 @@ func stream(_ *testing.T, s *stage) {
 	s.equal(`flashes`, 1)
 }
 
-// pieces: a change that comes in several frames is shown at once, or the part that has arrived
-// if the rest does not come.
+// pieces: a change that is sent in several frames is shown at once, or the part that has arrived if
+// the rest does not arrive.
 func pieces(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
 	s.js(`{ const later = setTimeout; window.held = []; window.setTimeout = (f, ms) => (ms === 100 ? held.push(f) * -1 : later(f, ms)); }`)
@@ -81,13 +81,13 @@ func chosen(_ *testing.T, s *stage) {
 	s.equal(order, "1")
 	s.js(`getSelection().removeAllRanges()`)
 	s.want(order + ` === "2,1"`)
-	// A selection outside the list holds nothing up.
+	// A selection outside the list delays nothing.
 	s.js(`getSelection().selectAllChildren(document.querySelector("[data-slot]"))`)
 	s.send(delta(8, []string{"3", "2", "1"}, map[string]string{"3": row("3", "three", hour)}, nil))
 	s.want(order + ` === "3,2,1"`)
 }
 
-// storm: when very many rows leave at once a dozen are struck through, until they go too.
+// storm: when very many rows leave at once, a dozen are struck through before they are removed.
 func storm(_ *testing.T, s *stage) {
 	rows, order, gone := map[string]string{}, []string{}, map[string]string{}
 	for i := range 200 {

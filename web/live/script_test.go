@@ -58,16 +58,15 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// row returns a row with a countdown that ends d after the time of the stage's clock. The
-// server renders clocks standing still, so the frame's text is not the page's.
+// row returns a row with a countdown that ends d after the time of the stage's clock. The server
+// renders clocks as if they were stopped, so the page shows another text than the frame has.
 func row(key, subject string, d time.Duration) string {
 	return fmt.Sprintf(`<tr data-key=%q><td><input type="checkbox" name="key"></td><td><span data-clock data-tone="plenty">`+
 		`<svg class="ring" viewBox="0 0 20 20"><path class="track" d="M0 0"></path><path class="arc" d="M0 0" stroke-dasharray="100 100" stroke-dashoffset="0"></path></svg>`+
 		`<time role="timer" datetime=%q data-of="300" data-low="60" data-crit="15">10:00:00</time></span></td><td class="what"><b>%s</b></td><td><button type="button">Delete</button></td></tr>`, key, in(d), subject)
 }
 
-// table returns a list as a whole page has it: its clocks were read when the page was
-// rendered.
+// table returns a list as in a whole page: its clocks were read when the page was rendered.
 func table(insert string, rows ...string) string {
 	reading := strings.NewReplacer(`10:00:00`, `59m 58s`, `100 100`, `97 100`, `offset="0"`, `offset="-3"`,
 		`data-tone="plenty"`, `data-tone="low"`, `M0 0`, `M1 1`, ` data-of`, ` aria-label="59 minutes" data-of`)
@@ -217,11 +216,11 @@ func hold(_ *testing.T, s *stage) {
 	s.send(delta(9, []string{"4", "1", "2"}, nil, map[string]string{"3": "expired"}))
 	s.want(textOf + `(".newbar") === "1 new while you are here"`)
 	s.run(chromedp.Click(chromedp.CSS(`.newbar`)))
-	s.point("") // the rows are under the pointer now, and wait for it to go
+	s.point("") // the rows are under the pointer now, and wait until it moves away
 	s.want(order + ` === "4,1,2" && document.querySelector(".newbar").hidden`)
 	s.equal(`document.querySelector("[data-key='1'] input").checked`, true)
 
-	// Clearing the selection lets the rows in.
+	// After the selection is cleared, the waiting rows appear.
 	s.send(delta(10, []string{"5", "4", "1", "2"}, map[string]string{"5": row("5", "five", hour)}, nil))
 	s.want(`!document.querySelector(".newbar").hidden`)
 	s.js(`document.querySelector("[data-key='1'] input").checked = false`)
@@ -241,7 +240,7 @@ func still(_ *testing.T, s *stage) {
 	s.js(`window.since = performance.now()`)
 	s.send(delta(8, []string{"4", "3", "2"}, map[string]string{"4": row("4", "four", hour)}, nil))
 	s.want(textOf + `(".newbar") === "2 new while you are here"`)
-	s.want(`performance.now() > since + 3000`) // longer than rows are struck through before they go
+	s.want(`performance.now() > since + 3000`) // longer than removed rows are struck through
 	s.equal(order, "1,2")
 	s.equal(`document.querySelector("[data-key='1']").classList.contains("leaving")`, true)
 
@@ -265,7 +264,7 @@ func leaving(_ *testing.T, s *stage) {
 	s.equal(`document.querySelector("[data-key='1'] button").disabled`, true)
 	s.equal(order, "1,2,3")
 
-	// The row waits for the pointer, however long.
+	// The row waits until the pointer moves away, however long.
 	s.js(`{ const now = performance.now.bind(performance); performance.now = () => now() + 5000; }`)
 	s.js(`window.beats = 0; new MutationObserver(() => { beats++; }).observe(document.querySelector("[data-key='3'] time"), { childList: true, attributes: true })`)
 	s.want(`beats > 0`)
@@ -274,7 +273,8 @@ func leaving(_ *testing.T, s *stage) {
 	s.want(order + ` === "2,3"`)
 	s.equal(`mayfly.gone`, 1)
 
-	// A row that comes back loses the marks of its departure. A selected row does not go meanwhile.
+	// A row that is added again loses the marks of its removal. A selected row is not removed
+	// meanwhile.
 	s.js(`document.querySelector("[data-key='2'] input").checked = true`)
 	s.send(delta(8, []string{"3"}, nil, map[string]string{"2": "deferred"}))
 	s.want(`!!document.querySelector("[data-key='2'].leaving")`)
@@ -283,7 +283,7 @@ func leaving(_ *testing.T, s *stage) {
 	s.equal(`document.querySelector("[data-key='2'] button").disabled`, false)
 	s.equal(`[...document.querySelectorAll("[data-key]")].every((r) => r.born)`, true)
 
-	// A row that only left the window goes without a mark.
+	// A row that only left the window is removed without a mark.
 	s.send(delta(10, []string{"2"}, nil, map[string]string{"3": "left"}))
 	s.want(order + ` === "2"`)
 	s.equal(`[mayfly.gone, mayfly.put]`, []int{2, 0})
@@ -307,7 +307,7 @@ func slots(_ *testing.T, s *stage) {
 func cut(_ *testing.T, s *stage) {
 	rows := map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour)}
 	s.start(full(6, []string{"1", "2"}, rows))
-	s.js(`document.querySelector("[data-key='1'] input").checked = true`) // a selected row does not go
+	s.js(`document.querySelector("[data-key='1'] input").checked = true`) // a selected row is not removed
 	s.js(`window.states = new Set(); new MutationObserver(() => states.add(document.querySelector("[data-pill] b").textContent)).observe(document.querySelector("[data-pill]"), { childList: true, subtree: true, characterData: true })`)
 	s.mu.Lock()
 	_ = s.conn.NetConn().Close() // it is closed either way
@@ -327,7 +327,7 @@ func cut(_ *testing.T, s *stage) {
 
 func pause(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
-	s.js(`document.querySelector("[data-key='1'] input").checked = true`) // a selected row does not go
+	s.js(`document.querySelector("[data-key='1'] input").checked = true`) // a selected row is not removed
 	s.run(chromedp.KeyEvent("p"))
 	s.want(textOf + `("[data-pill] b") === "Paused" && document.querySelector("[data-pill]").ariaPressed === "true"`)
 	s.js(`window.figure = ` + textOf + `("[data-key='1'] time"); window.moves = 0; new MutationObserver(() => { moves++; }).observe(document.querySelector("table"), { childList: true, subtree: true, attributes: true, characterData: true })`)
@@ -407,7 +407,7 @@ func errorFrame(_ *testing.T, s *stage) {
 	s.want(`!document.querySelector("[data-reload]").hidden`)
 }
 
-// turned: a clock that stands, runs fast, stops by itself and jumps.
+// turned: a clock that is stopped, runs fast, stops by itself and jumps.
 func turned(_ *testing.T, s *stage) {
 	left := textOf + `("time[data-of]")`
 	tell := func(d time.Duration, rate int, until string) {
@@ -463,8 +463,8 @@ func dates(t *testing.T, s *stage) {
 	}
 }
 
-// spans: the server and the script format times and their urgency alike, in every language,
-// for running clocks and standing ones.
+// spans: the server and the script format times and their urgency alike, in every language, for
+// running and stopped clocks.
 func spans(t *testing.T, s *stage) {
 	for _, l := range locale.Languages() {
 		ctx := locale.With(t.Context(), l.Tag)
@@ -545,7 +545,7 @@ func standing(_ *testing.T, s *stage) {
 	s.equal(`[mayfly.state, document.querySelector("[data-pill]").hidden]`, []any{"", true})
 	select {
 	case c := <-s.did:
-		s.t.Errorf("a page that stands still asks for %+v", c)
+		s.t.Errorf("a page without live parts sent %+v", c)
 	default:
 	}
 }
@@ -563,7 +563,7 @@ func hands(_ *testing.T, s *stage) {
 
 	s.run(chromedp.Click(chromedp.CSS(`[data-dialog]`)))
 	s.equal(`[document.querySelector("#sure").open, document.activeElement.textContent]`, []any{true, "Cancel"})
-	s.run(chromedp.KeyEvent("t")) // keys rest while a dialog asks
+	s.run(chromedp.KeyEvent("t")) // keys do nothing while a dialog is open
 	s.equal(`document.documentElement.dataset.theme ?? ""`, "")
 	s.run(chromedp.Click(chromedp.CSS(`[data-close]`)))
 	s.equal(`document.querySelector("#sure").open`, false)

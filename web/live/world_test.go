@@ -41,7 +41,7 @@ type sheet struct {
 	order   []string
 	rows    map[string]string
 	every   time.Duration
-	wait    chan struct{} // holds Open up; nil if it does not
+	wait    chan struct{} // blocks Open until it is closed; nil if Open does not block
 	err     error
 	panics  bool
 }
@@ -292,7 +292,7 @@ func (b *tab) acted() {
 	b.t.Helper()
 	b.send("sub", "nonsense", 0)
 	if f := b.next(); f.control.T != "error" || f.control.Topic != "nonsense" {
-		b.t.Fatalf("after the commands came %+v", f)
+		b.t.Fatalf("after the commands, received %+v", f)
 	}
 }
 

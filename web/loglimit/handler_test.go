@@ -102,7 +102,7 @@ func TestDebug(t *testing.T) {
 			log.Debug("told")
 		}
 		if n := len(out.take()); n != 5 {
-			t.Errorf("%d lines", n)
+			t.Errorf("got %d lines", n)
 		}
 	})
 }
@@ -114,7 +114,7 @@ func TestMostKinds(t *testing.T) {
 			log.Info(fmt.Sprint("made up ", i)) //nolint:sloglint // as a client might
 		}
 		if n := len(out.take()); n != maxKinds+1 {
-			t.Errorf("%d lines", n)
+			t.Errorf("got %d lines", n)
 		}
 		h.limiter.mu.Lock()
 		n := len(h.limiter.kinds)
@@ -127,7 +127,7 @@ func TestMostKinds(t *testing.T) {
 		h.limiter.mu.Lock()
 		defer h.limiter.mu.Unlock()
 		if n := len(h.limiter.kinds); n != 0 || h.limiter.timer != nil {
-			t.Errorf("%d kinds are remembered when nothing comes", n)
+			t.Errorf("%d kinds are remembered after a quiet time", n)
 		}
 	})
 }
@@ -145,11 +145,11 @@ func TestValuesAreCut(t *testing.T) {
 			`err="` + strings.Repeat("ž", 1000) + `… (2500 more)"`, "stack=" + long, "n=7", `mark="a\u202eb\nc"`,
 		} {
 			if !strings.Contains(got, want) {
-				t.Errorf("there is no %.80s in\n%.300s", want, got)
+				t.Errorf("%.80s is missing in\n%.300s", want, got)
 			}
 		}
 		if strings.Contains(got, "\n") {
-			t.Error("a value has ended the line")
+			t.Error("a value contains a line break")
 		}
 	})
 }

@@ -15,20 +15,20 @@ func TestRepeats(t *testing.T) {
 		long := strings.Repeat("x", maxPart)
 		line := Line{"192.0.2.7", "orders", long + "1"}
 		if !r.First(line) || r.First(line) || r.First(Line{"192.0.2.7", "orders", long + "2"}) {
-			t.Error("a line is not written once")
+			t.Error("the first line was not written")
 		}
 		for _, other := range []Line{{"192.0.2.8", "orders", long}, {"192.0.2.7", "bills", long}, {"192.0.2.7", "orders", "y"}} {
 			if !r.First(other) {
-				t.Errorf("%v is taken for another line", other)
+				t.Errorf("%v was treated as another line", other)
 			}
 		}
 		time.Sleep(repeatInterval - 1)
 		if r.First(line) {
-			t.Error("a line is written again too early")
+			t.Error("a line was written again too early")
 		}
 		time.Sleep(time.Nanosecond)
 		if !r.First(line) {
-			t.Error("a line is not written again")
+			t.Error("a line was not written again")
 		}
 		for i := range 3 * maxRepeats {
 			r.First(Line{Client: fmt.Sprint(i)})

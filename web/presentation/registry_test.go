@@ -21,7 +21,7 @@ type guest struct {
 
 func (g *guest) changed() { g.n.Add(1) }
 
-// notified returns how many there were since the last call.
+// notified returns the number of notifications since the last call.
 func (g *guest) notified() int64 { return g.n.Swap(0) }
 
 func present(t *testing.T, h *Registry, key, name string) *guest {
@@ -56,11 +56,11 @@ func TestFollowersAreWhereThePresenterIs(t *testing.T) {
 	id := idOf(t, key)
 	early := follow(&h, id)
 	if diff := cmp.Diff(State{ID: id, Followers: 1}, early.participant.State()); diff != "" {
-		t.Errorf("before it has begun (-want +got):\n%s", diff)
+		t.Errorf("before the beginning (-want +got):\n%s", diff)
 	}
 	ana := present(t, &h, key, "Ana")
 	if n := early.notified(); n != 1 {
-		t.Errorf("who was early was told %d times that it has begun", n)
+		t.Errorf("an early follower was notified %d times of the beginning", n)
 	}
 	at := Location{Page: "/n/shop/q/orders", SidePanel: "/n/shop/m/7"}
 	ana.participant.MoveTo(at)
@@ -72,14 +72,14 @@ func TestFollowersAreWhereThePresenterIs(t *testing.T) {
 		}
 	}
 	if e, l := early.notified(), late.notified(); e != 1 || l != 0 {
-		t.Errorf("told %d and %d times of the page, want 1 and 0", e, l)
+		t.Errorf("notified %d and %d times of the page, want 1 and 0", e, l)
 	}
 	ana.notified()
 	ana.participant.MoveTo(at) // unchanged: no notification
 	late.participant.Leave()
 	late.participant.Leave()
 	if e, a := early.notified(), ana.notified(); e != 0 || a != 1 || h.State(id).Followers != 1 {
-		t.Errorf("after one left: followers told %d times, presenter %d, %d follow", e, a, h.State(id).Followers)
+		t.Errorf("after one has left: followers notified %d times, presenter %d, %d follow", e, a, h.State(id).Followers)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestOnlyThePresenterLeads(t *testing.T) {
 	eve := follow(&h, idOf(t, key))
 	eve.participant.MoveTo(Location{Page: "/evil"})
 	if got := h.State(idOf(t, key)).Page; got != "/a" {
-		t.Errorf("a follower led to %q", got)
+		t.Errorf("a follower changed the page to %q", got)
 	}
 	for _, key := range []string{"", "x", idOf(t, key), key[:42], key + "A", key[:42] + "=", strings.Repeat("A", 1<<20)} {
 		if _, err := h.Present(key, "", func() {}); !errors.Is(err, ErrKey) {
@@ -102,7 +102,7 @@ func TestOnlyThePresenterLeads(t *testing.T) {
 	ana.participant.Leave()
 	ana.participant.MoveTo(Location{Page: "/b"})
 	if got := h.State(idOf(t, key)).Page; got != "/a" {
-		t.Errorf("a seat that was left led to %q", got)
+		t.Errorf("a participant that has left changed the page to %q", got)
 	}
 }
 
@@ -120,18 +120,18 @@ func TestThePresenterLeaves(t *testing.T) {
 		ana.participant.Leave()
 		time.Sleep(presenterGrace - 1)
 		if n := bob.notified(); !bob.participant.State().PresenterHere || n != 0 {
-			t.Fatalf("within the grace: %+v, told %d times", bob.participant.State(), n)
+			t.Fatalf("within the grace period: %+v, notified %d times", bob.participant.State(), n)
 		}
 		ana = present(t, &h, key, "Ana")
 		time.Sleep(2 * presenterGrace)
 		if !bob.participant.State().PresenterHere {
-			t.Fatal("who came back is taken for gone")
+			t.Fatal("a returned presenter is shown as absent")
 		}
 		second := present(t, &h, key, "Ana")
 		ana.participant.Leave()
 		time.Sleep(2 * presenterGrace)
 		if !bob.participant.State().PresenterHere {
-			t.Fatal("one of two pages was left, and the presenter is taken for gone")
+			t.Fatal("one of two pages was closed, and the presenter is shown as absent")
 		}
 		bob.notified()
 		second.participant.Leave()
@@ -139,12 +139,12 @@ func TestThePresenterLeaves(t *testing.T) {
 		synctest.Wait()
 		want := State{ID: id, Location: Location{Page: "/a"}, Name: "Ana", Started: true, Followers: 1}
 		if diff := cmp.Diff(want, bob.participant.State()); diff != "" || bob.notified() != 1 {
-			t.Fatalf("not told once, or (-want +got):\n%s", diff)
+			t.Fatalf("not notified once, or (-want +got):\n%s", diff)
 		}
 		time.Sleep(absentLifetime)
 		synctest.Wait()
 		if diff := cmp.Diff(State{ID: id, Followers: 1}, bob.participant.State()); diff != "" || bob.notified() != 1 {
-			t.Fatalf("not told once, or (-want +got):\n%s", diff)
+			t.Fatalf("not notified once, or (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -159,12 +159,12 @@ func TestStopTellsEverybody(t *testing.T) {
 	h.Stop("no key")
 	h.Stop(key)
 	if a, b := ana.notified(), bob.notified(); a != 1 || b != 1 || bob.participant.State().Started {
-		t.Errorf("told %d and %d times, begun %v", a, b, bob.participant.State().Started)
+		t.Errorf("notified %d and %d times, begun %v", a, b, bob.participant.State().Started)
 	}
 	ana.participant.MoveTo(Location{Page: "/b"}) // has no effect any more
 	ana.participant.Leave()
 	if h.State(idOf(t, key)).Started {
-		t.Error("it began again")
+		t.Error("the presentation began again")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestPresentationLimit(t *testing.T) {
 			all = append(all, present(t, &h, keys[i], ""))
 		}
 		if _, err := h.Present(NewKey(), "", func() {}); !errors.Is(err, ErrFull) {
-			t.Fatalf("one too many: %v, want ErrFull", err)
+			t.Fatalf("one presentation too many: %v, want ErrFull", err)
 		}
 		all[7].participant.Leave() // and returns: the presenter is present again
 		all[7] = present(t, &h, keys[7], "")
@@ -191,10 +191,10 @@ func TestPresentationLimit(t *testing.T) {
 		all[5].participant.Leave()
 		last := present(t, &h, NewKey(), "")
 		if h.State(idOf(t, keys[3])).Started || !h.State(idOf(t, keys[5])).Started || !h.State(idOf(t, keys[7])).Started {
-			t.Error("not the one that was away longest gave way")
+			t.Error("another presentation than the longest absent was removed")
 		}
 		if len(h.presentations) != maxPresentations {
-			t.Errorf("%d talks", len(h.presentations))
+			t.Errorf("got %d presentations", len(h.presentations))
 		}
 		last.participant.Leave()
 		for i, g := range all {
@@ -205,7 +205,7 @@ func TestPresentationLimit(t *testing.T) {
 		time.Sleep(presenterGrace + absentLifetime)
 		synctest.Wait()
 		if len(h.presentations) != 0 || len(h.participants) != 0 {
-			t.Errorf("%d talks and %d audiences are left", len(h.presentations), len(h.participants))
+			t.Errorf("%d presentations and %d audiences are left", len(h.presentations), len(h.participants))
 		}
 	})
 }
@@ -255,7 +255,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if is := h.State(id); is.Followers != 0 || !is.Started {
-		t.Errorf("in the end: %+v", is)
+		t.Errorf("at the end: %+v", is)
 	}
 	h.Stop(key)
 }
@@ -276,7 +276,7 @@ func TestLed(t *testing.T) {
 		t.Helper()
 		for namespace, want := range want {
 			if got := h.HasVisited(id, namespace); got != want {
-				t.Errorf("led to %q: %t", namespace, got)
+				t.Errorf("the namespace %q is allowed: %t", namespace, got)
 			}
 		}
 	}

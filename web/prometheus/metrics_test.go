@@ -64,7 +64,7 @@ func TestMetricsOfEveryEntity(t *testing.T) {
 		`mayfly_store_bytes{namespace="default"} 4096`, `mayfly_amqp_connections{namespace="default"} 0`, `mayfly_store_commit_seconds_bucket{namespace="default",le="+Inf"} `, "# TYPE mayfly_store_commit_seconds histogram\n",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("there is no %s in\n%s", want, got)
+			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestRestIsSummed(t *testing.T) {
 		o.Entities = most
 		got := scrape(t, o)
 		if !strings.Contains(got, "mayfly_messages"+want) {
-			t.Errorf("%d: there is no %s in\n%s", most, want, got)
+			t.Errorf("%d: %s is missing in\n%s", most, want, got)
 		}
 		if n := strings.Count(got, "mayfly_messages_incoming_total{"); n != min(3, max(most, 0)+1) {
 			t.Errorf("%d: %d lines", most, n)
@@ -96,13 +96,13 @@ func TestFormat(t *testing.T) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(scrape(t, open(t, "a", "b")), "\n"), "\n") {
 		if rest, ok := strings.CutPrefix(line, "# HELP "); ok {
 			if now, _, _ = strings.Cut(rest, " "); seen[now] {
-				t.Errorf("%s begins again", now)
+				t.Errorf("%s occurs again", now)
 			}
 			seen[now] = true
 			continue
 		}
 		if !strings.HasPrefix(strings.TrimPrefix(line, "# TYPE "), now) {
-			t.Errorf("%q is under %s", line, now)
+			t.Errorf("%q is below %s", line, now)
 		}
 	}
 	var b bytes.Buffer
@@ -133,12 +133,12 @@ func TestMetricsOfEveryNamespace(t *testing.T) {
 		`mayfly_store_commit_seconds_count{namespace="shop"} `,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("there is no %s in\n%s", want, got)
+			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
 	for _, name := range []string{"bad", "far"} {
 		if n := strings.Count(got, `namespace="`+name+`"`); n != 1 {
-			t.Errorf("of %s %d samples are told", name, n)
+			t.Errorf("namespace %s has %d samples, want 1", name, n)
 		}
 	}
 	// The limit on entities reported one by one covers all namespaces.
@@ -150,7 +150,7 @@ func TestMetricsOfEveryNamespace(t *testing.T) {
 		got := scrape(t, o)
 		for _, want := range want {
 			if !strings.Contains(got, "mayfly_messages"+want) {
-				t.Errorf("%d: there is no %s in\n%s", most, want, got)
+				t.Errorf("%d: %s is missing in\n%s", most, want, got)
 			}
 		}
 		if n := strings.Count(got, "mayfly_message_bytes{"); n != 3 {
@@ -159,7 +159,7 @@ func TestMetricsOfEveryNamespace(t *testing.T) {
 	}
 }
 
-// Temporary namespaces are summed: their names come and go.
+// Temporary namespaces are summed, because their names change all the time.
 func TestTemporaryNamespacesAreSummed(t *testing.T) {
 	own, demo, show := serve(t, "a"), serve(t, "a", "b"), serve(t, "a")
 	o := Options{Namespaces: func() []Namespace {
@@ -176,15 +176,15 @@ func TestTemporaryNamespacesAreSummed(t *testing.T) {
 		`mayfly_messages_incoming_total{namespace="…",entity="…"} 3`, `mayfly_messages{namespace="default",entity="a",state="active"} 1`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("there is no %s in\n%s", want, got)
+			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
 	for _, name := range []string{"demo", "late", "show"} {
 		if strings.Contains(got, `"`+name+`"`) {
-			t.Errorf("%s is told", name)
+			t.Errorf("%s is reported", name)
 		}
 	}
 	if strings.Contains(got, `mayfly_namespace_ready{namespace="…"`) || strings.Contains(got, `mayfly_store_commit_seconds_count{namespace="…"`) {
-		t.Error("what cannot be summed is told of them")
+		t.Error("metrics that cannot be summed are reported")
 	}
 }

@@ -53,7 +53,7 @@ func TestClient(t *testing.T) {
 				t.Errorf("got %s, want %s", r.RemoteAddr, tc.want)
 			}
 			if len(r.Header) != 0 {
-				t.Errorf("what proxies tell is left in %v", r.Header)
+				t.Errorf("headers of proxies remain: %v", r.Header)
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestSecure(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, bad := range []string{"", "proxy", "10.0.0.0/33", "10.0.0"} {
 		if _, err := proxy.Parse([]string{bad}); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 	all := trusted(t, "10.1.2.3/8", "2001:db8::/32", "::ffff:192.0.2.1")

@@ -112,7 +112,7 @@ func TestTokensThatAreNoGood(t *testing.T) {
 			}
 		}
 	}
-	// As clients write them: the URL, in lower case, with the query.
+	// Clients write the audience as the URL in lower case, with the query.
 	w.Want(200, "GET", "/q?api-version=2021-05", "", "Authorization", sas.Sign("http://localhost:5300/q?api-version=2021-05", "manage", "1", later))
 	w.Want(200, "GET", "/$Resources/Queues?api-version=2021-05", "", "Authorization", sas.Sign("https://localhost/$resources/queues?api-version=2021-05", "manage", "2", later))
 }
@@ -189,7 +189,7 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 			}
 		}
 		if got := w.Ask("DELETE", "/other/messages/head?timeout=5", "", "Authorization", all); got.StatusCode != 200 || got.Body != "through" {
-			t.Errorf("at the destination: %d %s", got.StatusCode, got.Body)
+			t.Errorf("receiving at the destination returned %d %s", got.StatusCode, got.Body)
 		}
 	})
 	// A rule of the namespace needs no second token, because clients differ about sending

@@ -41,7 +41,7 @@ func TestDescriptionsWaitForTheBodyBudget(t *testing.T) {
 		full := [2]*origin.Share{budget.NewShare(""), budget.NewShare("")}
 		for _, half := range full {
 			if !half.TryGrow(1 << 40) {
-				t.Fatal("the room is not empty")
+				t.Fatal("the budget is not free")
 			}
 		}
 		put := func(path string, padding, want int) {
@@ -81,7 +81,7 @@ func TestAnnouncedDescriptionsTakeNoBudget(t *testing.T) {
 			half := budget.NewShare("")
 			defer half.Release()
 			if !half.TryGrow(1 << 40) {
-				t.Error("they hold room")
+				t.Error("the announced descriptions take room")
 			}
 		}
 	})

@@ -23,7 +23,7 @@ func TestLongPollGetsWhatComes(t *testing.T) {
 	for _, method := range []string{"POST", "DELETE"} {
 		got := make(chan webtest.Answer, 1)
 		go func() { got <- w.Ask(method, "/q/messages/head?timeout=60", "a body that nobody needs") }()
-		webtest.Eventually(t, "somebody waits", func() bool { return w.broker.State("q").Receivers == 1 })
+		webtest.Eventually(t, "a receiver waits", func() bool { return w.broker.State("q").Receivers == 1 })
 		w.Want(201, "POST", "/q/messages", "x")
 		if a := <-got; a.Body != "x" {
 			t.Errorf("%s got %d %q", method, a.StatusCode, a.Body)
@@ -32,7 +32,7 @@ func TestLongPollGetsWhatComes(t *testing.T) {
 	began := time.Now()
 	w.Want(204, "POST", "/q/messages/head?timeout=0.05", "")
 	if took := time.Since(began); took < 50*time.Millisecond {
-		t.Errorf("it waited for %v only", took)
+		t.Errorf("the request waited for only %v", took)
 	}
 }
 
@@ -53,9 +53,9 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
-		webtest.Eventually(t, "it waits", func() bool { return w.broker.State("q").Receivers == 1 })
+		webtest.Eventually(t, "the receiver waits", func() bool { return w.broker.State("q").Receivers == 1 })
 		conn.Close()
-		webtest.Eventually(t, "the server has noticed", func() bool { return w.broker.State("q").Receivers == 0 })
+		webtest.Eventually(t, "the server has noticed the disconnect", func() bool { return w.broker.State("q").Receivers == 0 })
 		w.Want(201, "POST", "/q/messages", "x")
 		if got := w.Want(200, "DELETE", "/q/messages/head?timeout=0", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
 			t.Errorf("after %q: a delivery was counted: %v", request, got.Header)
@@ -63,9 +63,9 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 	}
 }
 
-// TestLeavingRacesWithDelivery sends and hangs up at the same time, many times. Whichever
-// comes first, no message stays locked for the client that hung up, and none is counted
-// as delivered.
+// TestLeavingRacesWithDelivery sends and disconnects at the same time, many times. Whichever is
+// first, no message stays locked for the client that disconnected, and none is counted as
+// delivered.
 func TestLeavingRacesWithDelivery(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q", "LockDuration", "PT5M")
@@ -94,7 +94,7 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 		w.Want(201, "POST", "/q/messages", fmt.Sprint(i))
 		location, ok := <-received
 		leave()
-		if ok { // the receiver came first, and has the lock
+		if ok { // the receiver was first, and has the lock
 			got++
 			w.Want(200, "DELETE", strings.TrimPrefix(location, w.URL), "")
 		}
@@ -102,10 +102,10 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 	// A client may hang up when its message has already been sent to it. For the server
 	// it has the message then, and its lock runs until it expires. Every other message is
 	// here.
-	webtest.Eventually(t, "nobody waits", func() bool { return w.broker.State("q").Receivers == 0 })
+	webtest.Eventually(t, "no receiver waits", func() bool { return w.broker.State("q").Receivers == 0 })
 	c := w.broker.Counts("q")
 	if c.MessageCount() != int64(rounds-got) {
-		t.Errorf("%d were received, and %+v are left of %d", got, c, rounds)
+		t.Errorf("received %d messages, and %+v are left of %d", got, c, rounds)
 	}
 	rows, err := w.broker.Peek(t.Context(), "q", 1, rounds, "")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 			t.Errorf("message %d was counted as delivered %d times", r.Message.Seq, r.Message.DeliveryCount)
 		}
 	}
-	t.Logf("%d received, %d given back or never taken, %d left for a client that hung up", got, c.Active, c.Locked)
+	t.Logf("%d received, %d returned or never delivered, %d left for a client that disconnected", got, c.Active, c.Locked)
 }
 
 // A brokenPipe fails when the response is written, as after a client's disconnecting.
@@ -203,7 +203,7 @@ func TestLargeMessagePasses(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 200_000)
 	w.Want(201, "POST", "/q/messages", body)
 	if got := w.Want(200, "DELETE", "/q/messages/head", ""); got.Body != body {
-		t.Errorf("%d bytes came back, want %d", len(got.Body), len(body))
+		t.Errorf("received %d bytes, want %d", len(got.Body), len(body))
 	}
 	w.Want(403, "POST", "/q/messages", body+body)
 	// Without a Content-Length the request cannot be refused at once.
@@ -215,6 +215,6 @@ func TestLargeMessagePasses(t *testing.T) {
 		t.Errorf("got %d %s", got.StatusCode, got.Body)
 	}
 	if c := w.broker.Counts("q"); c.MessageCount() != 0 {
-		t.Errorf("what was refused left %+v", c)
+		t.Errorf("a refused message left %+v", c)
 	}
 }

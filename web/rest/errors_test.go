@@ -61,7 +61,7 @@ func TestKinds(t *testing.T) {
 		})
 	}
 	for text := range left {
-		t.Errorf("nothing is said of the kind %q", text)
+		t.Errorf("the test has no case for the kind %q", text)
 	}
 }
 

@@ -30,15 +30,15 @@ func FuzzBrokerProperties(f *testing.F) {
 		c, err := parseBrokerProperties([]byte(s))
 		if err != nil {
 			if !refused(err) {
-				t.Fatalf("%v is nothing to tell a client", err)
+				t.Fatalf("%v is not an error for clients", err)
 			}
 			return
 		}
 		if c.TTL < 0 {
-			t.Errorf("a message that has expired already: %v", c.TTL)
+			t.Errorf("an expired message: %v", c.TTL)
 		}
 		if got, err := c.Pack().Content(); err != nil || !cmp.Equal(got, c) {
-			t.Errorf("stored it is %+v (%v), not %+v", got, err, c)
+			t.Errorf("stored as %+v (%v), want %+v", got, err, c)
 		}
 	})
 }
@@ -56,7 +56,7 @@ func FuzzHeaderValue(f *testing.F) {
 		}
 		text := formatHeaderValue(v)
 		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-			t.Fatalf("%q is no header", text)
+			t.Fatalf("%q is not a valid header", text)
 		}
 		again, err := parseHeaderValue(text)
 		if err != nil || again != v {
@@ -95,12 +95,12 @@ func FuzzBatch(f *testing.F) {
 		out, err := parseBatch([]byte(s))
 		if err != nil {
 			if !refused(err) {
-				t.Fatalf("%v is nothing to tell a client", err)
+				t.Fatalf("%v is not an error for clients", err)
 			}
 			return
 		}
 		if !json.Valid([]byte(s)) {
-			t.Fatalf("%q is no JSON", s)
+			t.Fatalf("%q is not JSON", s)
 		}
 		for _, o := range out {
 			if _, err := engine.Submit(o.Content, o.Body, 0, 1, engine.DefaultLimits()); err != nil && !refused(err) {
@@ -118,7 +118,7 @@ func FuzzTarget(f *testing.F) {
 		got, ofMessages, err := parseTarget(s)
 		if err != nil {
 			if !refused(err) {
-				t.Fatalf("%v is nothing to tell a client", err)
+				t.Fatalf("%v is not an error for clients", err)
 			}
 			return
 		}
@@ -128,7 +128,7 @@ func FuzzTarget(f *testing.F) {
 		if p, err := engine.ParsePath(got.entity, engine.DefaultLimits()); err == nil {
 			again, ofMessages, err := parseTarget(strings.TrimPrefix(deliveryURL(&http.Request{Host: "h"}, p, engine.Message{Seq: 7}), "http://h"))
 			if err != nil || !ofMessages || again.kind != locked || again.id != "7" || !strings.EqualFold(again.entity, string(p)) {
-				t.Errorf("%q has locations that are read as %+v (%v)", p, again, err)
+				t.Errorf("%q has locations that were read as %+v (%v)", p, again, err)
 			}
 		}
 	})
@@ -144,6 +144,6 @@ func TestStatusKnowsEveryKind(t *testing.T) {
 		}
 	}
 	if code, sub := status(errors.New("surprise")); code != http.StatusInternalServerError || sub != 50000 {
-		t.Errorf("a surprise is %d %d", code, sub)
+		t.Errorf("an unknown error becomes %d %d", code, sub)
 	}
 }

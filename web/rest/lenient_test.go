@@ -25,7 +25,7 @@ func TestPropertiesHTTPKnows(t *testing.T) {
 				got, want = a.Header.Get("UserProperties"), `{"`+as+`":"High"}`
 			}
 			if got != want || a.Header.Get("Set-Cookie") != "" || strings.Contains(a.Header.Get("Location"), "High") {
-				t.Errorf("it comes back as %q, want %q: %v", got, want, a.Header)
+				t.Errorf("returned as %q, want %q: %v", got, want, a.Header)
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func TestLooseBrokerProperties(t *testing.T) {
 			w.Want(201, "POST", "/q/messages", `[{"BrokerProperties":`+tc.given+`,"Unknown":1}]`, "Content-Type", batchType)
 			for range 2 {
 				if a := w.Want(200, "DELETE", "/q/messages/head?timeout=1", ""); !strings.Contains(a.Header.Get("BrokerProperties"), tc.want) {
-					t.Errorf("it comes back as %s, want %s", a.Header.Get("BrokerProperties"), tc.want)
+					t.Errorf("returned as %s, want %s", a.Header.Get("BrokerProperties"), tc.want)
 				}
 			}
 		})

@@ -30,8 +30,8 @@ func (w *world) wantCounts(p engine.Path, want engine.Counts) {
 	}
 }
 
-// TestOperations checks the table of §2.2: what each operation answers and does, and with
-// which statuses it is refused.
+// TestOperations checks the table of §2.2: the response and the effect of each operation, and the
+// statuses with which it is refused.
 func TestOperations(t *testing.T) {
 	// settled tries an operation on a lock of another message, and on the right one.
 	settled := func(method string) func(*world) {
@@ -96,7 +96,7 @@ func TestOperations(t *testing.T) {
 			settled("PUT")(w)
 			w.wantCounts("q", engine.Counts{Active: 1})
 			if p := brokerHeader(w.T, w.Want(200, "DELETE", "/q/messages/head?timeout=0", "")); p["DeliveryCount"] != 2.0 {
-				w.Errorf("it was not counted: %v", p)
+				w.Errorf("the delivery was not counted: %v", p)
 			}
 		},
 		"§2.2 renew": func(w *world) {
@@ -109,7 +109,7 @@ func TestOperations(t *testing.T) {
 			w.Want(200, "DELETE", at, "")
 			for _, method := range []string{"DELETE", "PUT", "POST"} {
 				if got := w.Want(404, method, at, ""); !strings.Contains(got.Body, engine.LockLostText) {
-					w.Errorf("%s says %s", method, got.Body)
+					w.Errorf("%s has %s", method, got.Body)
 				}
 			}
 		},
@@ -128,7 +128,7 @@ func TestOperations(t *testing.T) {
 			w.wantCounts("q", engine.Counts{DeadLetter: 1})
 			for range 20 {
 				if got := count("/q/$DeadLetterQueue"); got != 1 {
-					w.Fatalf("a dead letter is delivered for the %vth time", got)
+					w.Fatalf("a dead letter has the delivery count %v", got)
 				}
 			}
 			w.wantCounts("q", engine.Counts{DeadLetter: 1})
@@ -141,7 +141,7 @@ func TestOperations(t *testing.T) {
 			p := brokerHeader(w.T, got)
 			at, err := http.ParseTime(p["EnqueuedTimeUtc"].(string))
 			if err != nil || at.Before(before.Truncate(time.Second)) || at.After(time.Now().Add(time.Second)) {
-				w.Errorf("it was enqueued at %v, %v", p["EnqueuedTimeUtc"], err)
+				w.Errorf("the message was enqueued at %v, %v", p["EnqueuedTimeUtc"], err)
 			}
 			if p["SequenceNumber"] != 1.0 || p["EnqueuedSequenceNumber"] != 1.0 || p["DeliveryCount"] != 1.0 || p["State"] != "Active" ||
 				p["LockToken"] == "11112222-3333-4444-5555-666677778888" || strings.Contains(p["LockedUntilUtc"].(string), "2094") || p["DeadLetterSource"] != nil {

@@ -76,7 +76,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 				ask()
 				time.Sleep(2 * time.Second)
 				if n := strings.Count(out.String(), "\n"); n != 2*want {
-					t.Errorf("after 30 seconds there are %d lines, want %d", n, 2*want)
+					t.Errorf("after 30 seconds got %d lines, want %d", n, 2*want)
 				}
 			})
 		})

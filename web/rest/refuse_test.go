@@ -127,7 +127,7 @@ func TestRefusals(t *testing.T) {
 			got := w.Ask(tc.method, tc.path, tc.body, tc.headers...)
 			parts := errorShape.FindStringSubmatch(got.Body)
 			if parts == nil {
-				t.Fatalf("got %d %q, which is no error of Service Bus", got.StatusCode, got.Body)
+				t.Fatalf("got %d %q, which is not an error of Service Bus", got.StatusCode, got.Body)
 			}
 			text := strings.NewReplacer("&#39;", "'", "&#34;", `"`).Replace(parts[2])
 			if got.StatusCode != tc.status || parts[1] != fmt.Sprint(tc.status) || !strings.Contains(text, tc.text) {
@@ -150,7 +150,7 @@ func TestLongNeverTTLIsNoTTL(t *testing.T) {
 		w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"TimeToLive":`+ttl+`}`)
 		got := w.Want(200, "DELETE", "/q/messages/head", "")
 		if p := brokerHeader(t, got); p["TimeToLive"] != neverSeconds {
-			t.Errorf("%s came back as %v", ttl, p["TimeToLive"])
+			t.Errorf("%s was returned as %v", ttl, p["TimeToLive"])
 		}
 	}
 }

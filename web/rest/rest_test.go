@@ -91,11 +91,11 @@ func TestLockIsSettledAtItsLocation(t *testing.T) {
 	w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"a/b c"}`)
 	at := lock()
 	if got := brokerHeader(t, w.Want(200, "POST", at, "")); got["LockedUntilUtc"] == nil {
-		t.Error("a renewal does not tell until when")
+		t.Error("a renewal does not return the end of the lock")
 	}
 	w.Want(200, "PUT", at, "")
 	if c := w.broker.Counts("q"); c.Active != 1 {
-		t.Errorf("after unlocking there are %+v", c)
+		t.Errorf("after unlocking got %+v", c)
 	}
 	for _, method := range []string{"PUT", "DELETE", "POST"} {
 		if got := w.Want(404, method, at, ""); !strings.Contains(got.Body, "The lock supplied is invalid.") {
@@ -109,7 +109,7 @@ func TestLockIsSettledAtItsLocation(t *testing.T) {
 	w.Want(410, "DELETE", "/nowhere/messages/1/"+token, "")
 	w.Want(200, "DELETE", "/q/messages/a%2Fb%20c/"+token, "")
 	if c := w.broker.Counts("q"); c.MessageCount() != 0 {
-		t.Errorf("after completing there are %+v", c)
+		t.Errorf("after completing got %+v", c)
 	}
 	w.Want(404, "DELETE", "/q/messages/1/"+token, "")
 }
@@ -191,7 +191,7 @@ func TestHealth(t *testing.T) {
 	w.broker.Close()
 	t.Run("EMU-5 unhealthy", says(503, map[string]string{"status": "unhealthy", "message": "Service not available. Please try after some time."}))
 	if got := w.Want(503, "POST", "/q/messages", "x"); got.Header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+		t.Error("Retry-After is missing")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestEmptySessionID(t *testing.T) {
 	for properties, want := range map[string]any{`{"SessionId":""}`: "", `{}`: nil} {
 		w.Want(201, "POST", "/plain/messages", "", "BrokerProperties", properties)
 		if got := brokerHeader(t, w.Want(200, "DELETE", "/plain/messages/head", ""))["SessionId"]; got != want {
-			t.Errorf("%s comes back as %v", properties, got)
+			t.Errorf("%s was returned as %v", properties, got)
 		}
 	}
 }

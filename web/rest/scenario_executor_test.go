@@ -159,7 +159,7 @@ func refusedAs(status int, text string) error {
 			return enginetest.AsRefused(known.err)
 		}
 	}
-	return fmt.Errorf("a status that stands for nothing: %d %s", status, text)
+	return fmt.Errorf("no error of scenarios has the status %d %s", status, text)
 }
 
 func (s *executor) send(c enginetest.Command) error {
@@ -221,7 +221,7 @@ func (s *executor) send(c enginetest.Command) error {
 	}
 	got, err := s.ask(http.MethodPost, c.Path(0)+"/messages", "", body, header)
 	if err == nil && got.StatusCode != http.StatusCreated {
-		err = fmt.Errorf("a send is answered by %d", got.StatusCode)
+		err = fmt.Errorf("a send returned %d", got.StatusCode)
 	}
 	if err == nil {
 		err = enginetest.ErrNoResult
@@ -249,7 +249,7 @@ func (s *executor) receive(c enginetest.Command) (lines []string, err error) {
 			break
 		}
 		if got.StatusCode != status {
-			return nil, fmt.Errorf("a receive is answered by %d", got.StatusCode)
+			return nil, fmt.Errorf("a receive returned %d", got.StatusCode)
 		}
 		line, err := s.read(c, got, strings.TrimRight(got.Body, " "))
 		if err != nil {
@@ -300,7 +300,7 @@ func (s *executor) read(c enginetest.Command, got webtest.Answer, body string) (
 	}
 	token, err := engine.ParseLockToken(p.LockToken)
 	if want := "http://localhost/" + strings.ReplaceAll(url.PathEscape(c.Path(0)), "%2F", "/") + fmt.Sprintf("/messages/%d/%s", p.SequenceNumber, p.LockToken); got.Header.Get("Location") != want {
-		return "", fmt.Errorf("the location is %s, not %s", got.Header.Get("Location"), want)
+		return "", fmt.Errorf("the location is %s, want %s", got.Header.Get("Location"), want)
 	}
 	s.held[body] = enginetest.LockedMessage{Token: token, Path: engine.Path(c.Path(0)), Seq: engine.Seq(p.SequenceNumber)}
 	return m.String(), err
@@ -313,7 +313,7 @@ func (s *executor) atLock(c enginetest.Command, method string) error {
 	}
 	m, ok := s.held[c.Arg(0)]
 	if !ok {
-		return fmt.Errorf("nobody received %q", c.Arg(0))
+		return fmt.Errorf("no client has received %q", c.Arg(0))
 	}
 	_, err := s.ask(method, fmt.Sprintf("%s/messages/%d/%s", m.Path, m.Seq, m.Token), "", "", nil)
 	return err

@@ -41,7 +41,7 @@ var brokenOff = map[string]string{
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("../../engine/testdata/*.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no scenarios: %v", err)
+		t.Fatalf("no scenarios found: %v", err)
 	}
 	used := map[string]int{}
 	for _, lists := range []string{"", batchType} {
@@ -62,15 +62,15 @@ func TestScenarios(t *testing.T) {
 				})
 			}
 			through := all.Compared + all.Uncompared
-			t.Logf("%d steps over HTTP, of which %d did not tell what they show; %d elsewhere; %d times time passed", through, all.Uncompared, all.Operator, all.Waits)
+			t.Logf("ran %d steps over HTTP, of which %d did not check all that they show; %d elsewhere; time passed %d times", through, all.Uncompared, all.Operator, all.Waits)
 			if through < storyFloor {
-				t.Errorf("only %d steps were taken over HTTP; there were %d", through, storyFloor)
+				t.Errorf("only %d steps ran over HTTP; want at least %d", through, storyFloor)
 			}
 		})
 	}
 	for name, why := range elsewhere {
 		if used[name] == 0 {
-			t.Errorf("no scenario has %q done elsewhere: %s", name, why)
+			t.Errorf("no scenario has %q run elsewhere: %s", name, why)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func tell(t *testing.T, lists bool, story *enginetest.Scenario, used map[string]
 	_, err := story.Run(x, false)
 	switch why := brokenOff[story.Name]; {
 	case why != "" && !errors.Is(err, enginetest.ErrUnsupported):
-		t.Errorf("it does not break off because %s: %v", why, err)
+		t.Errorf("the scenario does not stop because %s: %v", why, err)
 	case why == "" && err != nil:
 		t.Error(err)
 	}

@@ -32,10 +32,10 @@ func TestBatchIsBounded(t *testing.T) {
 			_, err := parseBatch(raw)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; n > tc.most {
-				t.Errorf("it takes %d bytes; want %d at most", n, tc.most)
+				t.Errorf("it allocates %d bytes; want at most %d", n, tc.most)
 			}
 			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || len(err.Error()) > 300) {
-				t.Errorf("it is %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}

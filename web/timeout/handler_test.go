@@ -59,7 +59,7 @@ func ended(c net.Conn, began time.Time) (after time.Duration, text string) {
 	return time.Since(began), string(raw)
 }
 
-// handlers are what handlers do with a body.
+// handlers are different uses of a request's body.
 var handlers = map[string]http.HandlerFunc{
 	"reads all": func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
@@ -130,8 +130,8 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	}
 }
 
-// TestBodiesThatTrickle: a body that trickles is cut off, however often bytes arrive, and one
-// that moves is not.
+// TestBodiesThatTrickle: a body that trickles is cut off, however often bytes arrive, and one that
+// makes progress is not.
 func TestBodiesThatTrickle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bytes  int           // sent at a time
@@ -171,10 +171,10 @@ func TestBodiesThatTrickle(t *testing.T) {
 				}
 				err = <-got
 				if after > tc.within {
-					t.Errorf("it was over after %s", after)
+					t.Errorf("the request ended after %s", after)
 				}
 				if whole := err == nil; whole != tc.whole || !whole && !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("reading it ended with %v", err)
+					t.Errorf("reading the body ended with %v", err)
 				}
 			})
 		})
@@ -189,7 +189,7 @@ func TestSlowBodiesGetAReason(t *testing.T) {
 		go func() { _, _ = io.WriteString(c, framings["length"]) }() //nolint:errcheck // the test checks the outcome
 		after, text := ended(c, began)
 		if after != timeout.StallTimeout || !strings.HasPrefix(text, "HTTP/1.1 408 ") || !strings.Contains(text, "\r\nConnection: close\r\n") {
-			t.Errorf("after %s it was answered %q", after, text)
+			t.Errorf("after %s the response is %q", after, text)
 		}
 	})
 }
@@ -219,7 +219,7 @@ func TestLongPollsGoOn(t *testing.T) {
 					for range 3 {
 						select {
 						case <-r.Context().Done():
-							t.Error("the client is said to have left")
+							t.Error("the request's context has ended")
 						case <-time.After(long):
 						}
 						_, _ = io.WriteString(w, "more\n")        //nolint:errcheck // the test checks the outcome
@@ -270,14 +270,14 @@ func TestUnreadBodiesThatCame(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := io.Copy(io.Discard, w.Body); err != nil || w.Close {
-				t.Fatalf("the connection ends with the answer: %v, %v", w.Close, err)
+				t.Fatalf("the connection ends with the response: %v, %v", w.Close, err)
 			}
 		}
 	})
 }
 
-// TestAnswersThatAreNotTaken: a client that reads nothing of an answer, or a byte now and
-// then, is cut off; one that is slow but steady is not.
+// TestAnswersThatAreNotTaken: a client that reads nothing of an answer, or only a byte now and
+// then, is cut off; one that reads slowly but steadily is not.
 func TestAnswersThatAreNotTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bytes  int
@@ -340,7 +340,7 @@ func inPieces(size int) func(io.Writer) error {
 	}
 }
 
-// TestHijacked: the deadlines of a hijacked connection are left alone.
+// TestHijacked: the timeouts do not apply to a hijacked connection.
 func TestHijacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -376,7 +376,7 @@ func TestWrites(t *testing.T) {
 		began := time.Now()
 		_, err := timeout.WithWriteTimeout(theirs).Write(make([]byte, 1<<20))
 		if after := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || after != timeout.StallTimeout {
-			t.Errorf("it ended after %s with %v", after, err)
+			t.Errorf("the write ended after %s with %v", after, err)
 		}
 	})
 }

@@ -46,6 +46,6 @@ func TestShutdownClosesUnusedConnections(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is open")
+		t.Error("the connection is still open")
 	}
 }

@@ -45,7 +45,7 @@ func TestCloseWaitsForOffers(t *testing.T) {
 		}}
 		s.Offer(alert.Rule{ID: 1, URL: "http://127.0.0.1:1/"}, alert.Alert{At: 1, Count: 1})
 		if <-running {
-			t.Fatal("it is closed, and somebody goes on")
+			t.Fatal("the sender is closed, but a goroutine continues")
 		}
 	}
 }

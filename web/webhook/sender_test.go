@@ -100,21 +100,21 @@ func TestEvent(t *testing.T) {
 			t.Errorf("the data is %+v", is)
 		}
 		if kind := g.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/cloudevents+json") {
-			t.Errorf("it is called %q", kind)
+			t.Errorf("the event is named %q", kind)
 		}
 		if strings.Contains(string(g.body), rule.Secret) {
-			t.Error("the secret is told")
+			t.Error("the event contains the secret")
 		}
 		want := webhook.Sign(rule.Secret, g.at, g.body)
 		if got := g.header.Get(webhook.SignatureHeader); got != want || webhook.Sign("another", g.at, g.body) == want || webhook.Sign(rule.Secret, g.at, append(g.body, ' ')) == want {
-			t.Errorf("it is signed %q, want %q", got, want)
+			t.Errorf("the signature is %q, want %q", got, want)
 		}
 		unsigned := rule
 		unsigned.Secret = ""
 		s.Offer(unsigned, late(1, 1))
 		time.Sleep(2 * time.Second)
 		if got := e.all()[1].header.Get(webhook.SignatureHeader); got != "" {
-			t.Errorf("without a secret it is signed %q", got)
+			t.Errorf("without a secret the signature is %q", got)
 		}
 		d := s.Deliveries(rule.ID)
 		if len(d) != 2 || d[1].State != webhook.Delivered || d[1].Attempts != 1 || d[1].Status != http.StatusNoContent {
@@ -156,7 +156,7 @@ func TestAgain(t *testing.T) {
 				all := e.all()
 				for i, g := range all {
 					if g.event.ID != all[0].event.ID {
-						t.Error("it comes again under another id")
+						t.Error("the event is sent again with another id")
 					}
 					if i > 0 {
 						wait := g.at.Sub(all[i-1].at)
@@ -166,7 +166,7 @@ func TestAgain(t *testing.T) {
 					}
 				}
 				if len(all) == 8 && all[7].at.Sub(all[0].at) > 3*time.Minute {
-					t.Errorf("it is tried for %v", all[7].at.Sub(all[0].at))
+					t.Errorf("the event was tried for %v", all[7].at.Sub(all[0].at))
 				}
 			})
 		})
@@ -193,7 +193,7 @@ func TestFrozen(t *testing.T) {
 		s.Offer(rule, late(1, 1))
 		synctest.Wait()
 		if time.Since(began) != 0 {
-			t.Error("somebody has waited for it")
+			t.Error("a caller waited for the delivery")
 		}
 		if d := s.Deliveries(rule.ID); len(d) != 1 || d[0].State != webhook.Delivered {
 			t.Errorf("another rule's deliveries are %+v", d)
@@ -224,14 +224,14 @@ func TestMostRemembered(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if n := len(e.all()); n > 62 {
-			t.Errorf("there were %d requests in a minute", n)
+			t.Errorf("got %d requests in a minute", n)
 		}
 		count := int64(0)
 		for _, g := range e.all() {
 			count += g.event.Data.Count
 		}
 		if n := len(s.Deliveries(rule.ID)); n != 30 || count != 600 {
-			t.Errorf("%d deliveries are remembered, %d messages were told of", n, count)
+			t.Errorf("%d deliveries are remembered, %d messages were reported", n, count)
 		}
 	})
 }
@@ -276,8 +276,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestWhereAConnectionGoes uses a name that resolves to this machine: what counts is the
-// address.
+// TestWhereAConnectionGoes uses a name that resolves to this machine: the resolved address counts.
 func TestWhereAConnectionGoes(t *testing.T) {
 	hits := make(chan string, 10)
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -304,17 +303,17 @@ func TestWhereAConnectionGoes(t *testing.T) {
 		t.Errorf("a shared server: %+v", d)
 	}
 	if len(hits) > 0 {
-		t.Errorf("it was reached at %s", <-hits)
+		t.Errorf("the local address %s was reached", <-hits)
 	}
 	if d := deliver(true, "http://localhost"+port+"/"); d.State != webhook.Delivered {
-		t.Errorf("one's own server: %+v", d)
+		t.Errorf("a private server that is allowed: %+v", d)
 	}
 	<-hits
 	if d := deliver(true, there.URL+"/away"); d.State != webhook.Failed || d.Status != http.StatusTemporaryRedirect {
-		t.Errorf("one that leads elsewhere: %+v", d)
+		t.Errorf("a redirecting server: %+v", d)
 	}
 	if at := <-hits; at != "/away" || len(hits) > 0 {
-		t.Errorf("it was followed to %s", at)
+		t.Errorf("the redirect to %s was followed", at)
 	}
 }
 
@@ -329,13 +328,13 @@ func TestCloseGivesUp(t *testing.T) {
 		s.Offer(rule, late(1, 1)) // the sender is closed
 		synctest.Wait()
 		if d := time.Since(began); d != 0 || len(e.all()) != 1 {
-			t.Errorf("it took %v, and there were %d requests", d, len(e.all()))
+			t.Errorf("Close took %v, and there were %d requests", d, len(e.all()))
 		}
 	})
 }
 
-// TestPresent changes a rule while an event waits for its next attempt: the event goes to the
-// rule's new webhook, signed with its new secret, or is given up.
+// TestPresent changes a rule while an event waits for its next attempt: the event is sent to the
+// rule's new webhook, signed with its new secret, or is dropped.
 func TestPresent(t *testing.T) {
 	nobody := func(_ int, r *http.Request) (int, error) {
 		if r.URL.Host == "there" {
@@ -364,7 +363,7 @@ func TestPresent(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					if id != rule.ID {
-						t.Errorf("asked for rule %d", id)
+						t.Errorf("the options of rule %d were requested", id)
 					}
 					return alert.Status{Rule: is}, none
 				})
@@ -385,11 +384,11 @@ func TestPresent(t *testing.T) {
 					hosts = append(hosts, g.host)
 				}
 				if got := strings.Join(hosts, "/"); got != tc.hosts {
-					t.Errorf("asked %s, want %s", got, tc.hosts)
+					t.Errorf("requests went to %s, want %s", got, tc.hosts)
 				}
 				all := e.all()
 				if last := all[len(all)-1]; tc.state == webhook.Delivered && last.header.Get(webhook.SignatureHeader) != webhook.Sign(want, last.at, last.body) {
-					t.Error("it is signed by another secret")
+					t.Error("the signature is of another secret")
 				}
 				if d := s.Deliveries(rule.ID); len(d) != 1 || d[0].State != tc.state || d[0].Attempts != tc.attempts {
 					t.Errorf("deliveries are %+v", d)

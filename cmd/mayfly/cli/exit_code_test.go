@@ -37,10 +37,10 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A body that looks like a flag is not a flag.
+// An argument after -- is not a flag, even if it looks like one.
 func TestWantsJSON(t *testing.T) {
 	if wantsJSON([]string{"send", "q", "--", "--json"}) || !wantsJSON([]string{"peek", "--json", "q"}) {
-		t.Error("a flag is one before -- alone")
+		t.Error("--json is a flag before -- only")
 	}
 }
 

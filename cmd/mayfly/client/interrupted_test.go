@@ -30,7 +30,7 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 				t.Errorf("%s: it ended with %v", name, err)
 			}
 		case <-time.After(10 * time.Second):
-			t.Errorf("%s: it waits on", name)
+			t.Errorf("%s: it still waits", name)
 		}
 		lines.Close()
 	}
@@ -58,6 +58,6 @@ func TestImportIsInterrupted(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("it waits on")
+		t.Fatal("it still waits")
 	}
 }

@@ -18,7 +18,7 @@ func TestJobThatFails(t *testing.T) {
 	c := client{}
 	is := api.Job{ID: 7, Kind: "move", State: "done", Counts: api.JobCounts{Total: 2, Examined: 2, Done: 1, Failed: 1}, Failures: []api.JobFailure{{Path: "q", SequenceNumber: 3, Reason: "too\nlarge"}}}
 	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err != nil {
-		t.Errorf("of one that goes on: %v", err)
+		t.Errorf("of a job that continues: %v", err)
 	}
 	is.EndedAt = &is.StartedAt
 	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err == nil || cli.ExitCodeOf(err) != cli.ExitFailed || err.Error() != "job 7: not all messages were processed" {

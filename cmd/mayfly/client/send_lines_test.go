@@ -32,7 +32,7 @@ func TestReadLinesWaits(t *testing.T) {
 // A counting is an endless stream.
 type counting struct {
 	line []byte
-	read int // owned by its reader until that has ended
+	read int // owned by the reader until it has ended
 }
 
 func (c *counting) Read(p []byte) (int, error) {

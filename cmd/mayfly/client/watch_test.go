@@ -71,7 +71,7 @@ func (n *nearby) leave(why error) {
 // client returns a client of the API.
 func (n *nearby) client() client { return client{Server: "http://127.0.0.1:8080", transport: n} }
 
-// does sends an API request, which has to succeed.
+// does sends an API request, and fails the test unless it succeeds.
 func (n *nearby) does(t *testing.T, method, path string, in any) {
 	t.Helper()
 	if _, err := n.client().request(t.Context(), method, "/api/v1"+path, in, nil, 0); err != nil {
@@ -96,7 +96,7 @@ func shop(t *testing.T) *nearby {
 	return n
 }
 
-// A tape is a terminal that keeps its output.
+// A tape is a terminal that records its output.
 type tape struct {
 	mu             sync.Mutex
 	frames         []string // guarded by mu
@@ -162,8 +162,8 @@ func TestWatchFrames(t *testing.T) {
 	})
 }
 
-// On a terminal, watch has its own screen, writes only changes, adapts to a new size, waits for a
-// server that is away, and restores the former screen.
+// On a terminal, watch uses the alternate screen, writes only changes, adapts to a new size, waits
+// for an unreachable server, and restores the former screen.
 func TestWatchOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := near(t)
@@ -182,7 +182,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		}
 		for _, f := range frames[1:] {
 			if strings.Contains(f, "\x1b[2J") || !strings.HasPrefix(f, beginFrame) || !strings.HasSuffix(f, endFrame) {
-				t.Errorf("that flickers: %q", f)
+				t.Errorf("a frame clears the screen, or is not written as a whole: %q", f)
 			}
 		}
 		p.resize(30, 5)
@@ -206,7 +206,7 @@ func TestWatchOnATerminal(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 		if last := p.all(); last[len(last)-1] != leaveScreen {
-			t.Errorf("it left %q", last[len(last)-1])
+			t.Errorf("the last write does not leave the screen: %q", last[len(last)-1])
 		}
 	})
 }
@@ -217,11 +217,11 @@ func TestWatchWithoutColours(t *testing.T) {
 		t.Errorf("got %q", s)
 	}
 	if f.colours = true; !strings.Contains(f.screen(), "\x1b[1m") {
-		t.Error("there are no colours")
+		t.Error("no colours were written")
 	}
 }
 
-// Into a pipe, watch writes lines: what changes, each event once, oldest first.
+// If its output is a pipe, watch writes one line per change or event, each once, oldest first.
 func TestWatchPlain(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestNewer(t *testing.T) {
 		many[i].N = uint64(9_000 - i)
 	}
 	if _, lost := eventsAfter(many, at(1)); !lost {
-		t.Error("nothing says that some are missing")
+		t.Error("missed events are not reported")
 	}
 }
 
@@ -312,6 +312,6 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s, -want +got:\n%s\nIf that is as it should be: go test ./cmd/mayfly/client -run %s -update", file, diff, t.Name())
+		t.Errorf("%s, -want +got:\n%s\nIf this change is intended, run: go test ./cmd/mayfly/client -run %s -update", file, diff, t.Name())
 	}
 }

@@ -96,10 +96,10 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 			t.Run(view+", "+name, func(t *testing.T) {
 				told := see(t, who, name)
 				if !strings.Contains(told, "shown") {
-					t.Error("it does not tell what was done in the namespace")
+					t.Error("the activity lacks the operation in the namespace")
 				}
 				if is := hidden.FindString(told); (is != "") != (name == "an admin's token") {
-					t.Errorf("it tells of %q", is)
+					t.Errorf("the activity has %q", is)
 				}
 			})
 		}
@@ -108,7 +108,7 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 		for name, who := range looks {
 			_, told := who.Request(t, "GET", s.Dashboard+group, "")
 			if is := hidden.FindString(told); (is != "") != (name == "an admin's token") {
-				t.Errorf("%s tells %s of %q", group, name, is)
+				t.Errorf("%s shows %s the text %q", group, name, is)
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (f *frames) until(t *testing.T, word string) string {
 	return f.text.String()
 }
 
-// A firstFrame is a terminal that keeps what watch writes, and stops it at the first frame.
+// A firstFrame is a terminal that records the output of watch, and stops it at the first frame.
 type firstFrame struct {
 	text strings.Builder
 	stop func()

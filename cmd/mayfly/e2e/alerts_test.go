@@ -27,7 +27,7 @@ func TestAlertsOnTheCommandLine(t *testing.T) {
 	says(0, "orders*", "rules")
 	says(0, "Rule 1, late, is disabled.", "disable", "late")
 	says(0, `"disabled":true`, "rules", "--json")
-	says(0, `"extendBy":"PT10M"`, "rules", "--json") // values that were not given stay
+	says(0, `"extendBy":"PT10M"`, "rules", "--json") // omitted values are unchanged
 	says(0, "Rule 1, late, is enabled.", "enable", "1")
 	says(0, "has sent a test alert", "test", "late")
 	says(0, "late", "list")

@@ -26,7 +26,7 @@ func NewSDKClient(t *testing.T, address string, o azservicebus.ClientOptions) *a
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The client's end is the test's, whether or not the server agrees.
+		// The client has to end with the test, even if the server does not answer its close.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
 		defer cancel()
 		_ = c.Close(ctx)
@@ -95,7 +95,7 @@ func TestSDKInWebSockets(t *testing.T) {
 			passes(t, NewSDKClient(t, s.AMQP, azservicebus.ClientOptions{
 				NewWebSocketConn: func(_ context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
 					if !strings.HasSuffix(args.Host, tunnel.Path) {
-						t.Errorf("it looks at %s", args.Host)
+						t.Errorf("the client uses the address %s", args.Host)
 					}
 					return DialWebSocket(t, at, websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}})
 				},
@@ -124,7 +124,7 @@ func TestWebSocketEndsWithTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("it still speaks")
+		t.Error("the connection is still open")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestForeignPagesReachNoAMQP(t *testing.T) {
 			ws, answer, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(at, "http")+tunnel.Path, header)
 			if err == nil {
 				ws.Close()
-				t.Errorf("%s is let in", name)
+				t.Errorf("%s was accepted", name)
 			}
 			if answer == nil || answer.StatusCode != http.StatusMisdirectedRequest && answer.StatusCode != http.StatusForbidden {
 				t.Errorf("%s: got %v", name, answer)

@@ -15,8 +15,8 @@ import (
 	"mayfly/web/api"
 )
 
-// TestReferenceLines runs each example of the API reference as it is. Its subject may not exist;
-// the request has to be valid.
+// TestReferenceLines runs each example of the API reference as it is. The entity of an example may
+// not exist, but its request has to be valid.
 func TestReferenceLines(t *testing.T) {
 	t.Parallel()
 	RequirePrograms(t, "sh", "curl")
@@ -42,7 +42,7 @@ func TestReferenceLines(t *testing.T) {
 			t.Errorf("%s has the line %q", o.ID, line)
 			continue
 		}
-		// The arguments that the shell passes to curl, one per line.
+		// words are the arguments that the shell passes to curl, one per line.
 		words, err := exec.CommandContext(ctx, "sh", "-c", "curl() { printf '%s\\n' \"$@\"; }; "+line).Output()
 		if sent := "\n" + o.Example.Body + "\n"; err != nil || o.Example.Body != "" && !strings.HasSuffix("\n"+string(words), sent) {
 			t.Errorf("%s: the line sends %s, not %s: %v", o.ID, words, sent, err)

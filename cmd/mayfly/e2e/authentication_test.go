@@ -61,7 +61,7 @@ func TestPrintedLineWithPeople(t *testing.T) {
 	RequirePrograms(t, "sh", "curl")
 	s := Start(t, server.Config{Store: "memory:", Auth: UsersFile(t)})
 	if printed := s.Out.String(); !strings.Contains(printed, s.Curl) || !strings.Contains(printed, "Set MAYFLY_TOKEN to an admin token: sign in, and create one at "+s.Dashboard+"/tokens.") {
-		t.Errorf("printed is %q", printed)
+		t.Errorf("printed %q", printed)
 	}
 	token := s.CreateToken(t, s.SignIn(t, "ana"), "admin")
 	line := func(token string) error {
@@ -73,7 +73,7 @@ func TestPrintedLineWithPeople(t *testing.T) {
 		t.Errorf("%s: %v", s.Curl, err)
 	}
 	if err := line("mft_wrong"); err == nil {
-		t.Error("it sends without a token too")
+		t.Error("the command also sends without a token")
 	}
 	code, text := s.RequestWithToken(t, token, http.MethodGet, client.APIPath("entities", "hello"), "")
 	var e api.Entity
@@ -138,8 +138,8 @@ func (l *wireline) open() error {
 	}
 }
 
-// TestSocketsEndWithTheirKeys checks that a socket that a token or a link opened ends with the
-// reason when that is revoked, and that others stay open.
+// TestSocketsEndWithTheirKeys checks that a socket opened with a token or a link is closed, with
+// the reason, when that token or link is revoked, and that other sockets stay open.
 func TestSocketsEndWithTheirKeys(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", Auth: UsersFile(t)})
 	admin := s.CreateToken(t, s.SignIn(t, "ana"), "admin")
@@ -165,7 +165,7 @@ func TestSocketsEndWithTheirKeys(t *testing.T) {
 	for _, end := range []struct{ who, id string }{{"link", link.ID}, {"token", token.ID}, {"admin", strings.Split(admin, "_")[1]}} {
 		for name, socket := range sockets {
 			if err := socket.open(); err != nil {
-				t.Errorf("before that of the %s ends, that of the %s: %v", end.who, name, err)
+				t.Errorf("before the end of the %s, that of the %s: %v", end.who, name, err)
 			}
 		}
 		if code, text := s.RequestWithToken(t, admin, http.MethodDelete, "/api/v1/tokens/"+end.id, ""); code != http.StatusOK {
@@ -178,14 +178,14 @@ func TestSocketsEndWithTheirKeys(t *testing.T) {
 			err = errors.New("nothing")
 		}
 		if e, ok := errors.AsType[*websocket.CloseError](err); !ok || e.Code != websocket.ClosePolicyViolation || e.Text != "signed out" {
-			t.Errorf("the %s was revoked, and its socket says %v", end.who, err)
+			t.Errorf("the %s was revoked, but its socket returned %v", end.who, err)
 		}
 		delete(sockets, end.who)
 	}
 }
 
-// TestActivityOfPeople checks the events of sign-ins, failed sign-ins and sign-outs, with the
-// user, and of created tokens and links.
+// TestActivityOfPeople checks that sign-ins, failed sign-ins, sign-outs and created tokens and
+// links are recorded with the user.
 func TestActivityOfPeople(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", Auth: UsersFile(t)})
 	(&CookieJar{}).Submit(t, s.Dashboard, "/login", url.Values{"user": {"ana"}, "password": {"wrong"}})
@@ -219,6 +219,6 @@ func TestActivityOfPeople(t *testing.T) {
 		t.Error(d)
 	}
 	if _, text = s.RequestWithToken(t, again, http.MethodGet, "/api/v1/activity?q=secret", ""); strings.Contains(text, "my secret") {
-		t.Error("what was typed as a name is told")
+		t.Error("the activity has the text typed as a user name")
 	}
 }

@@ -30,7 +30,7 @@ type vault struct {
 func (s vault) at(name string) string    { return filepath.Join(s.dir, name) }
 func (s vault) store(name string) string { return "sqlite:" + s.at(name) }
 
-// does runs a command that has to succeed.
+// does runs a command that has to succeed and to print one line that contains want.
 func (s vault) does(want string, args ...string) {
 	s.Helper()
 	out, complaint, code := RunCommand(s.T, "", args...)
@@ -39,7 +39,7 @@ func (s vault) does(want string, args ...string) {
 	}
 }
 
-// fails runs a command that has to fail with an error of one sentence.
+// fails runs a command that has to fail with one line on standard error that contains want.
 func (s vault) fails(want string, args ...string) {
 	s.Helper()
 	out, complaint, code := RunCommand(s.T, "", args...)
@@ -93,21 +93,21 @@ func TestBackupAndRestore(t *testing.T) {
 	s.does("new.db now takes ", "compact", "--store", s.store("new.db"))
 	after := Start(t, server.Config{Store: s.store("new.db")})
 	if got := Entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
-		t.Errorf("there are %+v of %+v", got, want)
+		t.Errorf("got %+v of %+v", got, want)
 	}
 	s.does("Sent 1 message to orders: #6.", "send", "orders", "more", "--server", after.Dashboard)
 	out, _, _ := RunCommand(t, "", "receive", "orders", "--limit", "5", "--server", after.Dashboard)
 	if !strings.Contains(out, "hello") || !strings.Contains(out, "more") || !strings.Contains(out, "largelarge") {
-		t.Errorf("received is %.200q", out)
+		t.Errorf("received %.200q", out)
 	}
-	// Only the requested files are left.
+	// Only the requested files remain.
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			t.Errorf("%s is left", e.Name())
+			t.Errorf("the file %s remains", e.Name())
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestBackupOfAnother(t *testing.T) {
 	s.does(own, "backup", s.at("again"), "--store", s.store("all.db"), "--namespace", "prod")
 	s.does("of namespace prod", "verify", s.at("prod"))
 	s.fails("the namespace typo does not exist in or beside "+s.at("all.db")+"; choose from prod, shop", "verify", "--store", s.store("all.db"), "--namespace", "typo")
-	t.Setenv("MAYFLY_NAMESPACE", "shop") // then no other namespace may have that name
+	t.Setenv("MAYFLY_NAMESPACE", "shop") // the server's own namespace; no other one may have that name
 	s.does(own, "backup", s.at("same"), "--store", s.store("all.db"), "--namespace", "shop")
 	t.Setenv("MAYFLY_NAMESPACE", "")
 	s.fails("in use by this process", "restore", s.at("own"), "--store", s.store("all.db"), "--namespace", "shop")
@@ -192,7 +192,7 @@ func TestBackupRefusals(t *testing.T) {
 		}
 	}
 	if err := os.Symlink(s.at("good"), s.at("link")); err != nil {
-		t.Logf("no symbolic links here: %v", err)
+		t.Logf("symbolic links cannot be created: %v", err)
 	}
 	for name, want := range map[string]string{
 		"flipped": "the backup is damaged", "torn": "ends early, after", "longer": "there is data after the end", "notes": "the file is not a Mayfly backup",
@@ -217,13 +217,13 @@ func TestBackupRefusals(t *testing.T) {
 	s.fails(`unknown scheme "mongo"; `, "verify", "--store", "mongo://me:secret@host")
 	s.fails("is not a valid namespace name", "verify", "--namespace", "a/b")
 	if _, err := os.Stat(s.at("untouched.db")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a store was made: %v", err)
+		t.Errorf("a store was created: %v", err)
 	}
 	if _, err := os.Stat(s.at("new")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a backup was made: %v", err)
+		t.Errorf("a backup was created: %v", err)
 	}
 	if text, err := os.ReadFile(s.at("good")); err != nil || !bytes.Equal(text, good) {
-		t.Errorf("the backup has changed, %v", err)
+		t.Errorf("the backup was changed, %v", err)
 	}
 	if _, complaint, code := RunCommand(t, "", "backup"); code != cli.ExitUsage || !strings.Contains(complaint, `mayfly backup --help`) {
 		t.Errorf("%d %q", code, complaint)
@@ -262,7 +262,7 @@ func TestUnsound(t *testing.T) {
 	}), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.does("Wrote ", "backup", s.at("torn"), "--store", s.store("torn.db")) // everything that can be read
+	s.does("Wrote ", "backup", s.at("torn"), "--store", s.store("torn.db")) // the backup has everything that can be read
 	out, complaint, code = RunCommand(t, "", "verify", s.at("torn"))
 	if code != cli.ExitFailed || !strings.Contains(out, "content 99.") || !strings.Contains(complaint, "torn is not sound: 1 thing is wrong") {
 		t.Errorf("%d %q %q", code, out, complaint)
@@ -338,7 +338,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	s.fails("a restore into this store did not finish; restore the backup again", "backup", s.at("copy"), "--store", s.store("half.db"))
 	err = server.Run(t.Context(), server.Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: s.store("half.db")}, &bytes.Buffer{})
 	if !errors.Is(err, engine.ErrRestoreIncomplete) {
-		t.Errorf("it is served: %v", err)
+		t.Errorf("an incomplete restore is served: %v", err)
 	}
 	out, complaint, code = RunCommand(t, "", "restore", s.at("good"), "--store", s.store("half.db"))
 	if code != cli.ExitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "The remains of an earlier, interrupted restore were removed.\n") {
@@ -380,7 +380,7 @@ func TestStoppedBackup(t *testing.T) {
 	}
 	for _, name := range []string{"new", "new.db"} {
 		if _, err := os.Stat(s.at(name)); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s was made: %v", name, err)
+			t.Errorf("%s was created: %v", name, err)
 		}
 	}
 }
@@ -399,7 +399,7 @@ func TestBackupOnMongoDB(t *testing.T) {
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "other")
 	s.does("Restored ", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("Wrote ", "backup", s.at("named.backup"), "--store", s.store("shop.db"), "--namespace", "named")
-	s.does("Restored ", "restore", s.at("named.backup"), "--store", url) // under its own name
+	s.does("Restored ", "restore", s.at("named.backup"), "--store", url) // restored under its own name
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "named")
 	after := Start(t, server.Config{Store: url, Namespace: "other"})
 	var got, want api.Messages
@@ -412,7 +412,7 @@ func TestBackupOnMongoDB(t *testing.T) {
 		}
 	}
 	if len(got.Messages) != 4 || len(want.Messages) != 4 || *got.Messages[0].Body != *want.Messages[0].Body {
-		t.Errorf("there are %+v of %+v", got, want)
+		t.Errorf("got %+v of %+v", got, want)
 	}
 }
 
@@ -433,7 +433,7 @@ func TestBackupOfOneMadeAgain(t *testing.T) {
 	s.does(": 1 queue, 2 messages", "backup", s.at("shop"), "--store", url, "--namespace", "shop")
 	s.does("of namespace shop, kept in mongodb", "verify", s.at("shop"))
 
-	// A restore makes the namespace what it was, where its servers look for it.
+	// A restore replaces the new, empty namespace, and keeps the place where servers look for it.
 	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"}} {
 		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)

@@ -37,8 +37,8 @@ type crawl struct {
 	pages  int
 }
 
-// likeness returns an address without the values of its parameters: of addresses that differ
-// only in these, one is opened.
+// likeness returns an address without the values of its parameters. The crawl opens one of the
+// addresses that have the same likeness.
 func likeness(method, at string) string {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -55,7 +55,7 @@ func likeness(method, at string) string {
 // found checks an address in a page, and reports whether it is a path.
 func (c *crawl) found(where, at string) (ok bool) {
 	if strings.HasPrefix(at, "/") && !isBelow(at) {
-		c.Errorf("%s leads to %s, which is not below %s", where, at, basePath)
+		c.Errorf("%s links to %s, which is not below %s", where, at, basePath)
 		return false
 	}
 	return strings.HasPrefix(at, "/")
@@ -78,7 +78,7 @@ func (c *crawl) open(at string) {
 	}
 	for _, m := range c.origin.FindAllStringSubmatch(got.text, -1) {
 		if !isBelow(m[1]) {
-			c.Errorf("%s speaks of %s, which is not below %s", at, m[0], basePath)
+			c.Errorf("%s mentions %s, which is not below %s", at, m[0], basePath)
 		}
 	}
 	if !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
@@ -139,7 +139,7 @@ func TestEveryAddressHasTheBasePath(t *testing.T) {
 	t.Parallel()
 	s := Start(t, server.Config{Store: "memory:", BasePath: basePath})
 	if !strings.HasSuffix(s.Dashboard, basePath) || s.API != s.Dashboard+"/api/v1" || !strings.Contains(s.Curl, s.API) || !strings.Contains(s.Out.String(), s.Dashboard+"\n") {
-		t.Errorf("it says that it is at %s and %s: %s", s.Dashboard, s.API, s.Out)
+		t.Errorf("the server reports the addresses %s and %s: %s", s.Dashboard, s.API, s.Out)
 	}
 	ask := func(at, body string) {
 		t.Helper()
@@ -177,7 +177,7 @@ func TestEveryAddressHasTheBasePath(t *testing.T) {
 		}
 	}
 	if c.pages < 100 {
-		t.Errorf("it came to %d pages alone", c.pages)
+		t.Errorf("the crawl reached only %d pages", c.pages)
 	}
 
 	var doc struct{ Servers []struct{ URL string } }
@@ -264,11 +264,11 @@ func TestSignInBelowABasePath(t *testing.T) {
 		page := want(other, "GET", s.Dashboard+"/login", nil, 200, "")
 		form := url.Values{"csrf": {token(page)}, "user": {"ana"}, "password": {"password of ana"}, "to": {to}}
 		if got := other.goes("POST", s.Dashboard+"/login", form); got.header.Get("Location") != basePath+"/" {
-			t.Errorf("%s leads to %d %q", to, got.code, got.header.Get("Location"))
+			t.Errorf("%s returned %d %q", to, got.code, got.header.Get("Location"))
 		}
 	}
 	if got := ana.goes("POST", s.Dashboard+"/login", form); got.header.Get("Location") != basePath+"/n/default/queues" {
-		t.Fatalf("signing in leads to %d %q", got.code, got.header.Get("Location"))
+		t.Fatalf("signing in returned %d %q", got.code, got.header.Get("Location"))
 	}
 	want(ana, "GET", s.Dashboard+"/n/default/queues", nil, 200, `formaction="`+basePath+`/logout"`)
 	u, err := url.Parse(root + "/beside")
@@ -276,20 +276,20 @@ func TestSignInBelowABasePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent := ana.Jar.Cookies(u); len(sent) > 0 {
-		t.Errorf("what is beside the dashboard is sent %v", sent)
+		t.Errorf("paths beside the base path get cookies: %v", sent)
 	}
 
 	page = want(ana, "GET", s.Dashboard+"/tokens/link", nil, 200, "")
 	page = want(ana, "POST", s.Dashboard+"/tokens/link", url.Values{"csrf": {token(page)}, "name": {"demo"}, "namespace": {"default"}, "page": {s.Dashboard + "/n/default/topics"}, "for": {"24h0m0s"}}, 200, s.Dashboard+"/l/")
 	link := regexp.MustCompile(regexp.QuoteMeta(s.Dashboard) + `/l/\w+`).FindString(page)
 	if got := bob.goes("GET", link, nil); got.header.Get("Location") != basePath+"/n/default/topics" {
-		t.Fatalf("the link leads to %d %q", got.code, got.header.Get("Location"))
+		t.Fatalf("the link returned %d %q", got.code, got.header.Get("Location"))
 	}
 	page = want(bob, "GET", s.Dashboard+"/n/default/topics", nil, 200, basePath+"/l/leave")
 	want(bob, "GET", s.Dashboard+"/", nil, 302, basePath+"/n/default")
 	want(bob, "GET", s.Dashboard+"/tokens", nil, 403, basePath+"/n/default")
 	if got := bob.goes("POST", s.Dashboard+"/l/leave", url.Values{"csrf": {token(page)}, "back": {basePath + "/n/default/topics"}}); got.header.Get("Location") != basePath+"/n/default/topics" {
-		t.Errorf("leaving leads to %d %q", got.code, got.header.Get("Location"))
+		t.Errorf("leaving returned %d %q", got.code, got.header.Get("Location"))
 	}
 	want(bob, "GET", s.Dashboard+"/n/default/topics", nil, 303, basePath+"/login")
 
@@ -297,7 +297,7 @@ func TestSignInBelowABasePath(t *testing.T) {
 	page = want(ana, "POST", s.Dashboard+"/n/default/share", url.Values{"csrf": {token(page)}, "for": {"1h0m0s"}}, 200, s.Dashboard+"/l/")
 	link = regexp.MustCompile(regexp.QuoteMeta(s.Dashboard) + `/l/\w+`).FindString(page)
 	if got := bob.goes("GET", link, nil); !strings.HasPrefix(got.header.Get("Location"), basePath+"/n/default?follow=") {
-		t.Errorf("the link of a talk leads to %d %q", got.code, got.header.Get("Location"))
+		t.Errorf("the presentation's link returned %d %q", got.code, got.header.Get("Location"))
 	}
 	want(ana, "GET", s.Dashboard+"/follow/nobody", nil, 303, basePath+"/n/default?follow=nobody")
 
@@ -320,7 +320,7 @@ func TestSignInWithAProviderBelowABasePath(t *testing.T) {
 	}
 	to := ana.goes("GET", s.Dashboard+oidc.SignInPath+"?to=%2Fmayfly%2Fn%2Fdefault%2Fqueues", nil).header.Get("Location")
 	if !strings.Contains(to, url.QueryEscape(s.Dashboard+oidc.CallbackPath)) {
-		t.Fatalf("it goes to %s", to)
+		t.Fatalf("redirected to %s", to)
 	}
 	back := provider.SignIn(to, "ana")
 	if got := ana.goes("GET", back, nil); got.header.Get("Location") != basePath+"/n/default/queues" {
@@ -332,10 +332,10 @@ func TestSignInWithAProviderBelowABasePath(t *testing.T) {
 	}
 	got := ana.goes("POST", s.Dashboard+"/logout", url.Values{"csrf": {FormToken.FindStringSubmatch(page.text)[1]}})
 	if to := got.header.Get("Refresh"); !strings.Contains(to, url.QueryEscape(s.Dashboard+oidc.CallbackPath)) || !strings.Contains(to, "id_token_hint=") {
-		t.Errorf("signing out leads to %d %q", got.code, to)
+		t.Errorf("signing out returned %d %q", got.code, to)
 	}
 	if got := ana.goes("GET", s.Dashboard+oidc.CallbackPath+"?state=signed-out", nil); got.header.Get("Location") != basePath+"/login" {
-		t.Errorf("coming back leads to %d %q", got.code, got.header.Get("Location"))
+		t.Errorf("coming back returned %d %q", got.code, got.header.Get("Location"))
 	}
 }
 

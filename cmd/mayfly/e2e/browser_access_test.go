@@ -61,7 +61,7 @@ func accessInBrowser(t *testing.T, browser context.Context) {
 	}
 	for _, as := range []string{primary, secondary} {
 		if err := send(as); err != nil {
-			t.Errorf("with a key of the page: %v", err)
+			t.Errorf("with a key from the page: %v", err)
 		}
 	}
 
@@ -83,7 +83,7 @@ func accessInBrowser(t *testing.T, browser context.Context) {
 	v.click(`form.asking button[type=submit]`)
 	v.want(rules + `.length === 2`)
 	if err := send(secondary); err == nil {
-		t.Error("the keys of a rule that is gone are good")
+		t.Error("the keys of a deleted rule are accepted")
 	}
 
 	v.visit("/n/default/q/orders?tab=settings")

@@ -30,7 +30,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.equal(`document.querySelector("[name=actor]").value + document.querySelector("main details").open`, "dashtrue")
 	v.stayed()
 
-	// All message events, live.
+	// With the scope "all", the list shows all message events, live.
 	v.click(`.seg a[href*="scope=all"]`)
 	v.want(isLive)
 	v.equal(rows+`.length`, 5)
@@ -42,7 +42,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.want(rows + `[0].innerText.includes("second arrived")`)
 	v.stayed()
 
-	// The form without scripts; a page of older events does not change.
+	// Without scripts, the filter form works, and a page of older events does not change.
 	v.scripts(false)
 	v.visit("/n/default/activity?scope=all")
 	v.fill("q", "rest 127")
@@ -65,7 +65,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	// The export has the same rows as the page.
 	lines, err := csv.NewReader(strings.NewReader(Get(t, v.at+v.js(`document.querySelector("a[download]").getAttribute("href")`).(string)))).ReadAll()
 	if err != nil || len(lines) != 1+68 {
-		t.Errorf("%d lines are exported: %v", len(lines), err)
+		t.Errorf("%d lines were exported: %v", len(lines), err)
 	}
 }
 

@@ -39,7 +39,7 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	var e struct{ Messages []struct{ ExpiresAt string } }
 	RequestJSON(t, v.server.Ready, "GET", "/peek/orders", "", &e)
 	if len(e.Messages) != 1 {
-		t.Fatalf("%d messages are there", len(e.Messages))
+		t.Fatalf("got %d messages", len(e.Messages))
 	}
 
 	v.want(isLive)

@@ -149,7 +149,7 @@ func (v *visit) places() []place {
 	v.visit(n + "/activity?scope=all&group=ends")
 	gone, ok := v.js(`document.querySelector(".did a")?.getAttribute("href")`).(string)
 	if !ok {
-		v.t.Fatal("no message is known to have left")
+		v.t.Fatal("no departed message has a page")
 	}
 	all = append(all, place{"message-gone", gone})
 	v.visit(n + "/queues?q=very")
@@ -177,7 +177,7 @@ func (v *visit) connected() string {
 	v.visit("/n/default/connections")
 	at, ok := v.js(`document.querySelector("[data-list=rows] .name a")?.getAttribute("href")`).(string)
 	if !ok {
-		v.t.Fatal("nobody is connected")
+		v.t.Fatal("no client is connected")
 	}
 	return at
 }
@@ -290,7 +290,7 @@ func (v *visit) look(name string) {
 			v.t.Errorf("%s at %d cuts off %v", name, l.width, cut)
 		}
 		if broken := v.js(`[...document.querySelectorAll(".lede > code")].filter((el) => el.getClientRects().length > 1).map((el) => el.innerText)`); fmt.Sprint(broken) != "[]" {
-			v.t.Errorf("%s at %d breaks %v", name, l.width, broken)
+			v.t.Errorf("%s at %d breaks words: %v", name, l.width, broken)
 		}
 		if *shots == "" {
 			continue

@@ -60,13 +60,13 @@ func (v *visit) guardsOfReversible() {
 	v.want(offered + `.querySelector("progress").value < 10`)
 	v.do(chromedp.KeyEvent("u"))
 	v.want(`document.querySelector("[data-notice]").textContent.includes("Undone for 2 messages")`)
-	v.want(`document.readyState === "complete"`) // the notice comes before the list
+	v.want(`document.readyState === "complete"`) // the notice is loaded before the list
 	v.equal(left, before)
 
 	v.do(chromedp.Click(chromedp.CSS(`[data-list=rows] [name=key]`)))
 	v.click(do("bulk/extend"))
 	v.want(offered)
-	v.want(`!` + offered) // ten seconds later
+	v.want(`!` + offered) // the offer disappears after ten seconds
 
 	v.scripts(false)
 	v.visit("/n/default/q/orders")
@@ -140,7 +140,7 @@ func (v *visit) guardsOfSmall() {
 	v.want(`document.querySelector("[data-notice]").textContent.includes("2 messages deleted")`)
 	v.mu.Lock()
 	if posts := strings.Count(strings.Join(v.asked, " "), "POST "); posts != 1 {
-		v.t.Errorf("it was sent %d times: %q", posts, v.asked)
+		v.t.Errorf("the form was sent %d times: %q", posts, v.asked)
 	}
 	v.mu.Unlock()
 	v.equal(`location.pathname`, "/n/default/q/orders")
@@ -197,7 +197,7 @@ func (v *visit) guardsOfLarge() {
 	v.refused(http.StatusUnprocessableEntity, "/n/default/q/orders/purge")
 	v.counted("orders", 58, 0, 0, 0, 0)
 
-	// More messages arrived than the user confirmed.
+	// The user confirms fewer messages than there are now.
 	v.fill("confirm", "orders")
 	for n := range 7 {
 		v.send("orders", fmt.Sprintf(`{"Label":"late-%d"}`, n), "x")
@@ -238,9 +238,9 @@ func (v *visit) guardsOfSafeMode() {
 	v.equal(refused, 0)
 }
 
-// guardsOfStructure deletes the queue: the dialog says what is deleted and asks for the name.
-// Changes of the list behind it do not lose the element that gets the focus back, and going
-// back to the page does not open the dialog again.
+// guardsOfStructure deletes the queue: the dialog shows what is deleted and asks for the name.
+// After changes of the list behind the dialog, closing it still returns the focus, and going back
+// to the page does not open it again.
 func (v *visit) guardsOfStructure() {
 	v.visit("/n/default/q/orders")
 	v.want(isLive)
@@ -249,7 +249,7 @@ func (v *visit) guardsOfStructure() {
 	v.equal(lastStep, "Delete orders and 1 message")
 	v.look("guard-delete")
 	v.equal(`document.activeElement.closest("dialog").getAttribute("aria-labelledby")`, "h-ask")
-	// As live updates do when a slot gets new content.
+	// Replaces the link, as live updates do when a slot gets new content.
 	v.js(`{ const a = document.querySelector('main a[data-ask][href$="/delete"]'); a.replaceWith(a.cloneNode(true)) }`)
 	v.do(chromedp.KeyEvent(kb.Escape))
 	v.want(`!` + guard)

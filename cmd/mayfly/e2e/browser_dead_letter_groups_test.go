@@ -36,7 +36,7 @@ func groupsInBrowser(t *testing.T, v *visit) {
 	v.want(rows + `.length === 3`)
 	v.equal(`[...document.querySelectorAll(".group > [aria-current]")].map((el) => el.querySelector("b").innerText).join()`, `Boom,no "such" <b>order</b> *`)
 
-	// Only the 25 dead letters of the group, in this queue.
+	// The job affects only the 25 dead letters of the group in this queue.
 	v.click(`ul + header + ul .group:first-child .deeds a[href*="kind=resubmit"]`)
 	v.want(`document.querySelector("#h-count")?.innerText === "25 messages"`)
 	v.click(`form[method=post] button[type=submit].btn.primary`)
@@ -44,7 +44,7 @@ func groupsInBrowser(t *testing.T, v *visit) {
 	v.counted("orders", 25, 0, 0, 0, 5)
 	v.counted("bills", 0, 0, 0, 0, 1)
 
-	// Groups over all entities; deleting one asks for confirmation.
+	// The namespace's page has groups over all entities. Deleting one asks for confirmation.
 	v.visit("/n/default")
 	v.click(`[href$="/dead-letters"]`)
 	v.want(groups + ` === "Boom 3,Late 2,Boom 1"`)

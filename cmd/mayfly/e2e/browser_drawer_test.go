@@ -36,7 +36,7 @@ func drawerInBrowser(_ *testing.T, v *visit) {
 	open(23)
 	v.equal(`document.querySelectorAll(".drawer").length`, 1)
 
-	// The drawer is live by its own topic, besides the page's.
+	// The drawer has a live topic of its own, in addition to the page's.
 	v.js(`document.querySelector(".drawer h2").born = true`)
 	v.ask("POST", v.server.Dashboard+"/api/v1/receive/orders", "", `{"mode":"peek-lock","limit":30}`)
 	v.want(`document.querySelector(".drawer footer").innerText.includes("lock")`)

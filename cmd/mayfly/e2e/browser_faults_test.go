@@ -17,9 +17,9 @@ import (
 type fault struct {
 	text    string
 	path    string // of the URL it is about; "" if there is none
-	cause   string // a status code, the name of a network error, or the browser's own words
-	console bool   // a line of the console
-	taken   bool   // by refused
+	cause   string // a status code, the name of a network error, or the browser's error text
+	console bool   // the browser reported it in the console
+	taken   bool   // refused has accepted it
 }
 
 // path returns the path of a URL; "" if it cannot be parsed.
@@ -68,9 +68,9 @@ func consoleFault(e *log.Entry) fault {
 
 // An expectation matches faults that do not fail the test.
 type expectation struct {
-	path   string   // ending in * for all paths that begin so
-	causes []string // their beginnings
-	from   int      // the number of earlier faults
+	path   string   // a final * matches any suffix
+	causes []string // prefixes of the causes that match
+	from   int      // number of earlier faults, which do not match
 }
 
 func (e expectation) matches(f fault) bool {

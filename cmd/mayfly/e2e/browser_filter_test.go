@@ -80,7 +80,7 @@ func suggestionsInBrowser(_ *testing.T, v *visit) {
 	keys(kb.ArrowDown)
 	v.equal(chosen, "state:")
 	v.equal(pointed, "state:")
-	keys(kb.Enter) // takes the suggestion and does not submit the form
+	keys(kb.Enter) // accepts the suggestion without submitting the form
 	value("-state:")
 	v.want(listed + ` === "active|locked|deferred|scheduled|dead"`)
 	keys(kb.ArrowUp)
@@ -125,7 +125,7 @@ func suggestionsInBrowser(_ *testing.T, v *visit) {
 	v.do(chromedp.Click(chromedp.CSS("h1"))) // outside of the box
 	v.want(`document.querySelector(".suggestions").hidden`)
 
-	// The filter of entities on a phone.
+	// On a phone, the filter of entities works as well.
 	v.do(chromedp.EmulateViewport(390, 844))
 	v.visit("/n/default/queues")
 	v.fill("q", "has:d")
@@ -198,7 +198,7 @@ func paletteInBrowser(_ *testing.T, v *visit) {
 	v.ctrlK() // pressed again, it closes
 	v.want(`!` + open)
 
-	// By name, with the arrow keys and Enter.
+	// Entities are found by name, and chosen with the arrow keys and Enter.
 	v.ctrlK()
 	v.want(chosen)
 	v.press("pay")
@@ -223,7 +223,7 @@ func paletteInBrowser(_ *testing.T, v *visit) {
 	v.press(kb.Enter)
 	v.want(`location.pathname === "/n/default/q/orders/purge" && document.readyState === "complete"`)
 
-	// A message by its number; its subject is shown as text.
+	// A message is found by its number, and its subject is shown as text.
 	v.ctrlK()
 	v.want(chosen)
 	v.equal(lines+`.slice(0, 2).join("|")`, "Purge orders…|payments")
@@ -237,10 +237,10 @@ func paletteInBrowser(_ *testing.T, v *visit) {
 	v.want(chosen)
 	v.press("zzz")
 	v.want(lines + `.join("|") === "Search messages for “zzz”"`)
-	v.do(chromedp.Click(chromedp.CSS(`.choice-line`))) // by pointer as well
+	v.do(chromedp.Click(chromedp.CSS(`.choice-line`))) // a choice can also be clicked
 	v.want(`location.pathname + location.search === "/n/default/search?q=zzz" && document.readyState === "complete"`)
 
-	// Actions of the page: theme, pause and keys.
+	// The palette has actions of the page: theme, pause and keys.
 	v.visit("/n/default/queues")
 	v.want(`document.querySelector("[data-pill] b").innerText === "Live"`)
 	act := func(typed, line string) {
@@ -268,7 +268,7 @@ func paletteInBrowser(_ *testing.T, v *visit) {
 	v.do(chromedp.Click(chromedp.CSS(`dialog[data-keys] [data-close]`)))
 	v.want(`!document.querySelector("dialog[open]")`)
 
-	// It ignores entries in the browser's storage that lead elsewhere.
+	// The palette ignores entries in the browser's storage that lead elsewhere.
 	v.js(`localStorage.setItem("mayfly.recent", JSON.stringify([{label: "evil", href: "javascript:alert(1)"}, {label: "far", href: "https://example.com/"}, {label: 1}, {label: "odd", act: "toString"}]))`)
 	v.ctrlK()
 	v.want(chosen + ` === "Overview"`)
@@ -278,7 +278,7 @@ func paletteInBrowser(_ *testing.T, v *visit) {
 	// A phone shows the button, and the list fits.
 	v.do(chromedp.EmulateViewport(390, 844))
 	v.visit("/n/default")
-	v.want(isLive) // the bar has its final layout
+	v.want(isLive) // wait until the bar has its final layout
 	v.do(chromedp.Click(chromedp.CSS(`.bar [data-palette]`)))
 	v.want(open + ` && ` + chosen)
 	v.equal(`(() => { const r = document.querySelector("#palette").getBoundingClientRect(); return r.left >= 0 && r.right <= 390 && r.bottom <= 844 && [...document.querySelectorAll(".choice-line")].every((el) => el.getBoundingClientRect().height >= 44); })()`, true)
@@ -290,7 +290,7 @@ func paletteInBrowser(_ *testing.T, v *visit) {
 	v.visit("/n/default/t/prices")
 	v.click(`.bar [data-palette]`)
 	v.equal(`document.querySelector("h1").innerText + document.querySelector("[data-going] h2").innerText`, "Go toOn this page")
-	v.equal(`[...document.querySelectorAll("[data-going] [data-go], .keys")].some((el) => el.checkVisibility())`, false) // nothing that needs a script
+	v.equal(`[...document.querySelectorAll("[data-going] [data-go], .keys")].some((el) => el.checkVisibility())`, false) // controls that need a script are hidden
 	v.fill("q", "orders")
 	v.enter(`main input[name=q]`)
 	v.click(`[data-going] a[href$="/q/orders"]`)

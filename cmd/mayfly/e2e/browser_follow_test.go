@@ -16,7 +16,8 @@ const (
 	led      = `((f) => f.at === "/n/default/q/orders" && !f.led)(mayflyTab.kept.get("follow")) && ` + together + ` && ` + isLive // the tab is where the presenter led it
 )
 
-// strayInBrowser leaves a presenter and comes back, in every way.
+// strayInBrowser stops following a presenter and follows again, in every way that the dashboard
+// offers.
 func strayInBrowser(t *testing.T, ctx context.Context) {
 	ana := presenter(t, ctx)
 	ana.send("orders", `{"Label":"first"}`, "hello")
@@ -65,7 +66,7 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	at("/n/default/q/orders")
 	bob.want(together + ` && ` + isLive)
 
-	// Another language is the same page; neither is a reload another page.
+	// A reload or another language keeps the tab following, because the page stays the same.
 	bob.js(`document.querySelector("[data-reload]").hidden = false`)
 	bob.click(`[data-reload] a`)
 	bob.want(together + ` && ` + isLive)
@@ -87,7 +88,7 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	bob.visit("/n/default/topics")
 	bob.want(alone + ` && ` + isLive)
 
-	// A late message of the server does not move a tab that does not follow.
+	// A late message from the server does not navigate a tab that no longer follows.
 	bob.js(`mayfly.heard({ t: "talk", talk: { ...mayflyTab.kept.get("follow"), begun: true, here: true, page: mayflyTab.kept.get("follow").at, beside: "/n/default/queues" } })`)
 	bob.equal(`mayflyTab.kept.get("follow").beside`, "")
 
@@ -107,7 +108,7 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	bob.want(isLive)
 	leaveMeanwhile(bob, leads)
 
-	// The link also ends for followers who look around.
+	// When the link ends, it also ends for followers who look around.
 	ana.visit("/n/default/share")
 	bob.linkEnds("/n/default/q/orders")
 	ana.js(`document.querySelector(".sharing .danger").click()`)
@@ -161,7 +162,7 @@ func endElsewhere(t *testing.T, ctx context.Context) {
 	ana.equal(mode, "present")
 	ana.equal(`"tied" in document.documentElement.dataset`, false)
 	bob.want(says + `.startsWith("The link has ended")`)
-	// Her navigation does not start it again.
+	// Ana's navigation does not start the presentation again.
 	ana.visit("/n/default/queues")
 	ana.want(isLive)
 	eve := visitTo(t, ctx, ana.server)

@@ -14,7 +14,7 @@ func (v *visit) done(selector, says string) {
 	v.t.Helper()
 	v.click(selector)
 	if got, _ := v.js(`document.querySelector("[data-notice]")?.innerText ?? ""`).(string); !strings.Contains(got, says) {
-		v.t.Fatalf("after a click on %s the page %v says %q, want %q:\n%s", selector, v.js(`location.href`), got, says, v.js(`document.querySelector("main").innerText`))
+		v.t.Fatalf("after a click on %s the page %v has %q, want %q:\n%s", selector, v.js(`location.href`), got, says, v.js(`document.querySelector("main").innerText`))
 	}
 }
 

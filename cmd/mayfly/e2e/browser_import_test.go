@@ -39,7 +39,7 @@ func importInBrowser(t *testing.T, v *visit) {
 	look(false)
 	v.click(`form[action$="/import/start"] .primary`)
 	v.want(`location.pathname.endsWith("/jobs/2")`)
-	v.until("all are there", func(context.Context) bool { return Entity(t, v.server, "orders").Counts.Active == 4 })
+	v.until("all messages are imported", func(context.Context) bool { return Entity(t, v.server, "orders").Counts.Active == 4 })
 	v.scripts(true)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// stops selects what the Tab key has to reach in a page: of radio buttons the chosen one, of
-// folded parts the summary. A scrollable element gets the focus as well, but nothing depends
-// on that.
+// stops selects the elements of a page that the Tab key has to reach: of a group of radio buttons
+// the chosen one, and of folded parts the summary. A scrollable element gets the focus as well, but
+// nothing depends on that.
 const stops = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter((el) =>
 	el.checkVisibility({ visibilityProperty: true }) && !el.disabled && el.tabIndex >= 0 && !el.closest("[inert]") &&
 	!(el.type === "radio" && el !== [...document.querySelectorAll('input[name="' + CSS.escape(el.name) + '"]')].filter((of) => of.form === el.form).toSorted((a, b) => b.checked - a.checked)[0]))`
@@ -77,7 +77,7 @@ func (v *visit) tabbed(what, within string) {
 		press()
 	}
 	if missed, _ := v.js(`tabs.all().filter((el) => !tabs.came.has(el)).map((el) => el.outerHTML.slice(0, 160)).join("\n")`).(string); missed != "" || all == 0 {
-		v.t.Errorf("%s: of %d the keyboard does not come to\n%s", what, all, missed)
+		v.t.Errorf("%s: of %d elements, the keyboard does not reach\n%s", what, all, missed)
 	}
 }
 
@@ -98,7 +98,7 @@ const deaf = `(() => {
 func (v *visit) hears(what string) {
 	v.t.Helper()
 	if found, _ := v.js(deaf).(string); found != "" {
-		v.t.Errorf("%s: this acts, and a keyboard cannot come to it\n%s", what, found)
+		v.t.Errorf("%s: a keyboard cannot reach these active elements:\n%s", what, found)
 	}
 }
 
@@ -174,11 +174,11 @@ func (v *visit) keysInEditor() {
 	v.want(`document.querySelector("[data-verdict]")?.textContent.includes("Not selected")`)
 	v.equal(`document.activeElement.name`, "rule-sql")
 	v.js(`document.querySelector("[name=rule-name]").focus()`)
-	v.do(chromedp.KeyEvent(kb.Enter)) // saves, and does not only try
+	v.do(chromedp.KeyEvent(kb.Enter)) // saves the rule, instead of only trying it
 	v.want(`document.querySelector("[data-notice]")?.innerText.includes("got the rule typed")`)
 }
 
-// keysInLab folds a part and tries: it stays folded, and keeps the focus.
+// keysInLab folds a part and runs a trial: the part stays folded, and keeps the focus.
 func (v *visit) keysInLab() {
 	v.visit("/n/default/lab?topic=prices")
 	v.js(`document.querySelector("[name=subject]").focus()`)

@@ -39,8 +39,8 @@ func keysInBrowser(_ *testing.T, v *visit) {
 	v.keysOff(orders)
 }
 
-// chord presses g and then a key. The page's clock stands still meanwhile, because a busy machine
-// may need longer than a chord allows between its keys.
+// chord presses g and then a key. It stops the page's clock meanwhile, because a busy machine may
+// need longer than a chord allows between its keys.
 func (v *visit) chord(key string) {
 	v.t.Helper()
 	v.js(`{ const now = performance.now(); performance.now = () => now; }`)

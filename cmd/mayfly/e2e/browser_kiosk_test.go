@@ -31,7 +31,8 @@ func kioskInBrowser(t *testing.T, ctx context.Context) {
 	wallGoesRound(t, v)
 }
 
-// wallGoesRound drives a wall by hand: its timers are replaced.
+// wallGoesRound checks that a wall shows its pages in turn. It replaces the wall's timers and fires
+// them itself.
 func wallGoesRound(t *testing.T, v *visit) {
 	v.at = v.server.Dashboard
 	if _, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
@@ -76,13 +77,13 @@ func wallGoesRound(t *testing.T, v *visit) {
 	v.press("P")
 	v.equal(mode, "kiosk")
 
-	// It reloads only for a new build.
+	// A wall reloads only if the server has a new build.
 	v.calm()
 	v.js(`{ every.get(10000)().then(() => { window.looked = true }) }`)
 	v.want(`window.looked`)
 	v.mu.Lock()
 	if len(v.asked) > 0 {
-		t.Errorf("a wall that is well asks for %q", v.asked)
+		t.Errorf("a wall without errors requested %q", v.asked)
 	}
 	v.mu.Unlock()
 	v.js(`document.querySelector("[data-reload]").hidden = false`)
@@ -97,14 +98,14 @@ func wallGoesRound(t *testing.T, v *visit) {
 	}
 	wall("&every=1m&pages=overview")
 	if left(60_000) != false {
-		t.Error("a round of one page loads it again")
+		t.Error("a round of one page loaded it again")
 	}
 
 	// A page with an error reloads only once it can be loaded.
 	v.visit("/n/default/q/late?kiosk=1")
 	v.want(mode + ` === "kiosk" && !document.body.dataset.live && every.has(10000)`)
 	if left(10_000) != false {
-		t.Error("a page in error is loaded again though it is in error still")
+		t.Error("a page that still has an error was loaded again")
 	}
 	v.refused(http.StatusNotFound, "/n/default/q/late") // the visit
 	v.refused(http.StatusNotFound, "/n/default/q/late") // the round
@@ -136,7 +137,7 @@ func wallInBrowser(t *testing.T, v *visit) {
 		v.fits(fmt.Sprintf("a wall of %d", size[0]))
 		v.equal(`getComputedStyle(document.documentElement).scrollbarWidth`, "none")
 		if share, _ := v.js(`document.querySelector(".page").getBoundingClientRect().width / innerWidth`).(float64); share < .9 {
-			t.Errorf("of a screen of %d it uses %.2f", size[0], share)
+			t.Errorf("on a screen of %d the wall uses %.2f", size[0], share)
 		}
 		// Figures are at least four hundredths as high as the wall.
 		if share, _ := v.js(`Math.min(...[...document.querySelectorAll(".tile .n")].map((el) => parseFloat(getComputedStyle(el).fontSize))) / innerHeight`).(float64); share < .04 {
@@ -181,7 +182,7 @@ func wallsFit(t *testing.T, ctx context.Context) {
 			v.equal(`document.querySelector(".tiles").getBoundingClientRect().bottom < document.querySelector(".split").getBoundingClientRect().top`, true)
 			v.visit(home + "/temporary?kiosk=1")
 			v.want(`mayfly.state === "live"`)
-			v.equal(`document.querySelector(".wall").getBoundingClientRect().height > 0`, scene) // the one that just fits
+			v.equal(`document.querySelector(".wall").getBoundingClientRect().height > 0`, scene) // only in scenes, the panel that just fits is shown
 		}
 	}
 	v.press("\x1b")

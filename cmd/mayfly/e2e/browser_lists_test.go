@@ -129,8 +129,8 @@ func (v *visit) choosesDeferred() {
 	v.equal(`[...document.querySelectorAll("[data-label=region]")].map((el) => el.innerText).join()`, "eu-0,eu-1,eu-2,eu-3,eu-4") // new rows have the column as well
 }
 
-// sortsList sorts by a column and filters the list. The address keeps both while messages
-// arrive, and the counts follow.
+// sortsList sorts the list by a column and filters it. The address keeps both while messages
+// arrive, and the counts are updated.
 func (v *visit) sortsList() {
 	const names = `[...document.querySelectorAll("tbody .subject b")].map((el) => el.innerText).join()`
 	api := v.server.Dashboard + "/api/v1"

@@ -53,7 +53,7 @@ type record struct {
 	Why              string
 }
 
-// record returns what was recorded.
+// record returns the recorded changes.
 func (v *visit) record() (rows map[string]record, dead map[string]int64) {
 	v.t.Helper()
 	var log struct {
@@ -77,7 +77,8 @@ func (v *visit) newQueue(name, ttl string) {
 	v.equal(`location.pathname`, "/n/default/q/"+name)
 }
 
-// lifeInBrowser checks that messages arrive, count down, expire and become dead letters live.
+// lifeInBrowser checks that messages appear, count down, expire and become dead letters on an open
+// page.
 func lifeInBrowser(t *testing.T, v *visit) {
 	v.newQueue("orders", "10s")
 	v.want(isLive)
@@ -94,7 +95,7 @@ func lifeInBrowser(t *testing.T, v *visit) {
 	v.equal(box+`.getBoundingClientRect().top`, at)
 	v.js(rows + `.forEach((row) => row.querySelectorAll("*").forEach((el) => { el.born = row.born = true; }))`)
 	v.equal(slot+`("tab-messages")`, "5")
-	v.js(rows + `.forEach((row) => { row.querySelector("input.check").checked = true; })`) // a selected row does not go
+	v.js(rows + `.forEach((row) => { row.querySelector("input.check").checked = true; })`) // selected rows stay in the list
 	v.want(rows + `.length === 5 && ` + rows + `.every((row) => row.matches(".leaving"))`)
 	v.want(slot + `("count-dead") === "5"`)
 	v.equal(rows+`.every((row) => row.born && [...row.querySelectorAll(".what *, .seq")].every((el) => el.born))`, true)
@@ -111,7 +112,7 @@ func lifeInBrowser(t *testing.T, v *visit) {
 	}
 	for key, row := range seen {
 		if row.Came != 1 || row.Went != 1 || row.Why != "dead-lettered" && row.Why != "expired" {
-			t.Errorf("row %s came %d times and went %d times, %q", key, row.Came, row.Went, row.Why)
+			t.Errorf("row %s appeared %d times and disappeared %d times, %q", key, row.Came, row.Went, row.Why)
 		}
 		if late := time.Duration(row.Struck-row.Deadline) * time.Millisecond; late < 0 {
 			t.Errorf("row %s was struck through %s before its deadline", key, -late)
@@ -120,7 +121,7 @@ func lifeInBrowser(t *testing.T, v *visit) {
 			t.Errorf("row %s was struck through %s after all dead letters were counted", key, late)
 		}
 		if down := slices.DeleteFunc(slices.Clone(row.Texts), func(s string) bool { return len(s) != 2 }); len(down) < 2 || !slices.IsSortedFunc(down, func(a, b string) int { return strings.Compare(b, a) }) {
-			t.Errorf("row %s showed %q, which is no countdown", key, row.Texts)
+			t.Errorf("row %s showed %q, which is not a countdown", key, row.Texts)
 		}
 		if late := time.Duration(dead["5"]-row.Deadline) * time.Millisecond; late < 0 {
 			t.Errorf("the fifth dead letter was counted %s before %s expired", -late, key)
@@ -175,7 +176,7 @@ func temporaryInBrowser(_ *testing.T, v *visit) {
 	const sitters, graves = `document.querySelectorAll("[data-list=sitters] > [data-key]")`, `document.querySelectorAll("[data-list=graves] > [data-key]")`
 	v.create("queue", "reply-7f3a", `{"AutoDeleteOnIdle":"PT9S"}`)
 	v.want(sitters + `.length === 1`)
-	v.point(`document.querySelector(".sitter")`) // it does not go from under the pointer
+	v.point(`document.querySelector(".sitter")`) // the element stays while the pointer is on it
 	v.want(`document.querySelector(".toast")?.innerText.match(/reply-7f3a deletes itself in \ds/)`)
 	v.js(`document.querySelector(".toast [form]").focus()`) // the toast disappears with its queue even if it has the focus
 	v.want(`document.querySelector(".sitter.leaving")?.innerText.includes("reply-7f3a")`)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// namespacesInBrowser creates a namespace, sends to it, sees it live, and deletes it, with a
-// mouse.
+// namespacesInBrowser creates a namespace, sends messages to it, checks that they appear live, and
+// deletes it, with a mouse.
 func namespacesInBrowser(t *testing.T, v *visit) {
 	v.visit("/n/default")
 	v.js(`document.querySelector("details.spaces").open = true`)

@@ -16,7 +16,7 @@ import (
 // server's own. When that server dies, the page reports it, and continues once this server has
 // taken over.
 func peersInBrowser(t *testing.T, browser context.Context) {
-	const lease = 6 * time.Second // three times what a browser needs to fail three times
+	const lease = 6 * time.Second // three times as long as a browser takes for three failed attempts
 	store := mongotest.URL(t)
 	here := StartStandby(t, server.Config{Store: store, Lease: lease}).Next(server.StateReady)
 	other := spawnPeer(t, store, lease, "")
@@ -29,7 +29,7 @@ func peersInBrowser(t *testing.T, browser context.Context) {
 	if code, text := Request(t, http.MethodPost, there.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"orders"}]}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "requests are passed on", func() bool {
+	Eventually(t, "requests are forwarded", func() bool {
 		code, text := Request(t, http.MethodGet, here.Dashboard+"/readyz?namespace=shop", "")
 		return code == http.StatusOK && strings.Contains(text, there.Dashboard)
 	})
@@ -53,8 +53,8 @@ func peersInBrowser(t *testing.T, browser context.Context) {
 	v.stayed()
 	v.look("peers-live")
 
-	// A presentation belongs to one server: its followers stay on their page, and the
-	// presenter's page says so.
+	// A presentation belongs to one server: its followers stay on their page, and the presenter's
+	// page reports that.
 	v.visit("/n/default?present=1")
 	v.want(isLive)
 	bob := visitTo(t, browser, v.server)

@@ -61,7 +61,7 @@ func (v *visit) drawerOnPaper() {
 	v.want(`!` + drawer)
 }
 
-// notesGiveWay moves the focus to where notes are shown.
+// notesGiveWay checks that notes move aside when they would cover the focused element.
 func (v *visit) notesGiveWay() {
 	v.t.Helper()
 	const notes = `document.querySelectorAll(".toasts, .notice[data-stays]")`

@@ -101,7 +101,7 @@ func (v *visit) picture(name string) {
 	} else if want, err := os.ReadFile(words); err != nil {
 		v.t.Fatal(err)
 	} else if d := cmp.Diff(string(want), says); d != "" {
-		v.t.Errorf("the pictures of %s are old (- then, + now): %s\n%s", name, again, d)
+		v.t.Errorf("the pictures of %s are out of date (- then, + now): %s\n%s", name, again, d)
 	}
 	for _, theme := range []string{"light", "dark"} {
 		if _, err := chromedp.Call(v.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}); err != nil {
@@ -123,7 +123,7 @@ func (v *visit) picture(name string) {
 			v.t.Fatal(err)
 		}
 		if d := differ(v.t, got.Data, want); d > 12 {
-			v.t.Errorf("%s is %.1f away from what the page looks like: %s", file, d, again)
+			v.t.Errorf("the picture %s differs by %.1f from its page: %s", file, d, again)
 		}
 	}
 }

@@ -119,7 +119,8 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	bob.want(says + ` === "Following Ana & <b>co</b>" && ` + isLive)
 	bob.equal(mode, "audience")
 
-	// To live pages, to static pages, to the drawer, and out of it. Followers do not see forms.
+	// The follower's tab follows to live pages, to static pages, into the drawer and out of it. It
+	// does not follow to forms.
 	ana.visit("/n/default/q/orders?tab=dead-letter")
 	at(bob, "/n/default/q/orders?tab=dead-letter")
 	ana.visit("/n/default/search?q=first")
@@ -183,7 +184,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.visit("/n/default/queues")
 	at(bob, "/n/default/queues")
 
-	// A follower who looks around stays there until following again.
+	// A follower who looks around stays on the opened page until following again.
 	bob.click(`[data-list=rows] a`)
 	at(bob, "/n/default/q/orders")
 	bob.want(says + ` === "You look around on your own."`)
@@ -193,13 +194,13 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	bob.js(`document.querySelector("[data-act=follow]").click()`)
 	at(bob, "/n/default/expirations")
 	bob.want(says + `.startsWith("Following Ana")`)
-	// By keyboard: the focus stays on the bar, where one button replaces the other.
+	// With the keyboard, the focus stays on the bar when one button replaces the other.
 	bob.js(`document.querySelector("[data-act=unfollow]").focus()`)
 	bob.do(chromedp.KeyEvent(kb.Enter))
 	bob.want(says + ` === "You look around on your own."`)
 	bob.equal(`document.activeElement.dataset.act`, "follow")
 
-	// A lost connection recovers.
+	// A follower recovers from a lost connection.
 	eve.want(isLive)
 	wire.Cut()
 	eve.want(`document.querySelector("[data-pill]").dataset.state === "reconnecting"`)
@@ -216,7 +217,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	at(eve, "/n/default/temporary")
 	bob.equal(`location.pathname`, "/n/default/expirations")
 
-	// The presenter leaves: followers see a note, and stay on the page.
+	// When the presenter leaves, followers see a note and stay on the page.
 	ana.press("\x1b")
 	eve.want(says + `.endsWith("has left. You stay on this page.")`)
 	at(eve, "/n/default/temporary")
@@ -230,7 +231,7 @@ func followInBrowser(t *testing.T, ctx context.Context) {
 	ana.want(followers + ` === "0"`)
 }
 
-// stands waits until a tab has a live page at path and its strip shows a caption.
+// stands waits until the tab shows a live page at path, and its strip a caption.
 func (v *visit) stands(path, says string) {
 	v.t.Helper()
 	v.want(fmt.Sprintf(`location.pathname + location.search === %q && %s && %s.startsWith(%q) && !document.querySelector(".stage-playing")`, path, isLive, caption, says))
@@ -330,7 +331,8 @@ func followScene(t *testing.T, ctx context.Context) {
 	both("/queues", "")
 	bob.want(`document.querySelector(".stage-at span").textContent.trim() === "5 steps"`)
 
-	// The scene ends: the user follows the presenter, the visitor goes to the link's namespace.
+	// When the scene ends, the user follows the presenter, and the visitor gets to the link's
+	// namespace.
 	for _, v := range []*visit{ana, bob, eve} {
 		v.sceneEnds(stage)
 	}
@@ -389,7 +391,7 @@ func shareScene(t *testing.T, ctx context.Context) {
 	bob.refused(http.StatusForbidden, "/n/default/queues")
 }
 
-// openOwnLink makes a presenter open the link in the same browser, and leave it.
+// openOwnLink makes a presenter open the link in the same browser, and stop following.
 func openOwnLink(t *testing.T, ctx context.Context) {
 	ana := presenter(t, ctx)
 	link := ana.sharing()
@@ -410,12 +412,12 @@ func openOwnLink(t *testing.T, ctx context.Context) {
 	bob := visitTo(t, ctx, ana.server)
 	bob.visit(link)
 	bob.want(`document.querySelector(".bylink")`)
-	// Without scripts too.
+	// Leaving works without scripts, too.
 	bob.scripts(false)
 	bob.visit("/n/default/queues")
 	bob.click(`.bylink [data-leaves]`)
 	if n, err := chromedp.Run(bob.tab, chromedp.Evaluate[float64](`document.querySelectorAll(".bylink").length`)); err != nil || n != 0 {
-		t.Error("it still looks by the link", n, err)
+		t.Error("the browser still has access by the link", n, err)
 	}
 }
 

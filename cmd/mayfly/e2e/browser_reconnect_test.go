@@ -51,7 +51,7 @@ func cutInBrowser(t *testing.T, v *visit) {
 	}
 	for key, row := range seen {
 		if row.Came != 1 || row.Went > 1 || (row.Went == 1) != (row.Struck > 0) {
-			t.Errorf("row %s came %d times and went %d times, struck through at %d", key, row.Came, row.Went, row.Struck)
+			t.Errorf("row %s appeared %d times and disappeared %d times, struck through at %d", key, row.Came, row.Went, row.Struck)
 		}
 	}
 }

@@ -19,11 +19,11 @@ func (v *visit) titled(what string, titles map[string]string) {
 	v.t.Helper()
 	title, heading := fmt.Sprint(v.js(`document.title`)), fmt.Sprint(v.js(`document.querySelector("h1")?.innerText`))
 	if other, ok := titles[title]; ok && other != heading {
-		v.t.Errorf("%s is called %q, as the page %q is, and not %q", what, title, other, heading)
+		v.t.Errorf("%s has the title %q, like the page with the heading %q, but its heading is %q", what, title, other, heading)
 	}
 	titles[title] = heading
 	if got := v.js(`document.documentElement.lang + (document.documentElement.dir || "ltr")`); got != "enltr" {
-		v.t.Errorf("%s is in %v", what, got)
+		v.t.Errorf("%s is in the language %v", what, got)
 	}
 }
 
@@ -47,7 +47,7 @@ func (v *visit) reflows(what string) {
 // fits checks that nothing is wider than the screen, and that no text is cut off.
 func (v *visit) fits(what string) {
 	v.t.Helper()
-	if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 1 { // fractions add up to a pixel
+	if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 1 { // sums of fractions may exceed the width by one pixel
 		v.t.Errorf("%s is %v px too wide, by %v", what, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1).slice(-3).map((el) => el.outerHTML.slice(0, 120))`))
 	}
 	if cut := v.js(cutOff); fmt.Sprint(cut) != "[]" {

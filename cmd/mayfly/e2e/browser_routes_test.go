@@ -25,7 +25,7 @@ func routed(t *testing.T) []string {
 	return all
 }
 
-// unplaced returns for each pattern without a place why it has none.
+// unplaced returns the patterns without a place, each with the reason.
 func unplaced() map[string]string {
 	all := map[string]string{
 		"/login":                    "nobody signs in here: axeOfAudience looks at it",
@@ -90,19 +90,19 @@ func placed(t *testing.T, all []place) {
 		has[patternOf(patterns, p.path)] = p.name
 	}
 	if name, ok := has[""]; ok {
-		t.Errorf("the place %s is none that the dashboard answers to", name)
+		t.Errorf("the place %s matches no route of the dashboard", name)
 	}
 	for _, p := range patterns {
 		why, ok := without[p]
 		delete(without, p)
 		switch name := has[p]; {
 		case name == "" && !ok:
-			t.Errorf("%s has no place: nobody looks at it", p)
+			t.Errorf("%s has no place, so the walk leaves it out", p)
 		case name != "" && ok:
-			t.Errorf("%s has the place %s, and yet: %s", p, name, why)
+			t.Errorf("%s has the place %s, but unplaced has it too: %s", p, name, why)
 		}
 	}
 	for p := range without {
-		t.Errorf("%s is without a place, and is not there", p)
+		t.Errorf("unplaced has %s, which is not a route", p)
 	}
 }

@@ -12,9 +12,10 @@ import (
 
 const (
 	caption = `document.querySelector(".stage-caption").textContent`
-	// striped is an expression: whether the bar marks the namespace of a scene.
+	// striped is an expression that is true if the bar marks the namespace of a scene.
 	striped = `getComputedStyle(document.querySelector(".bar")).backgroundImage.includes("repeating-linear-gradient")`
-	// countdown is an expression: the remaining seconds of the first message; none at its very end.
+	// countdown is an expression for the remaining seconds of the first message. It has no value at
+	// the very end.
 	countdown = `(() => { const [, m, s] = document.querySelector("main time[data-of]").textContent.match(/(?:(\d+)m )?(\d+)s/) ?? []; return (m | 0) * 60 + (s | 0) })()`
 )
 
@@ -52,7 +53,7 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.want(`document.querySelector("[data-stage-act=next]").disabled && document.querySelectorAll(".stage-so [data-tone=yes]").length === 1`)
 	v.want(`document.querySelector(".main h1.spotlit")`) // the message is deleted, so its queue is marked
 	v.equal(`document.querySelector(".stage-clock b").textContent`, "+1 day")
-	v.click(`.stage-then button`) // the next scene
+	v.click(`.stage-then button`) // starts the next scene
 	v.want(`/^\/n\/lifetimes-[0-9a-f]{6}\//.test(location.pathname) && !document.querySelector(".stage-then")`)
 	v.click(`[data-stage-act=leave]`)
 	v.equal(`location.pathname`, "/scenes")
@@ -81,7 +82,7 @@ func (v *visit) drawerAboveStage() {
 	v.t.Helper()
 	v.click(`.main a[data-drawer]`)
 	v.want(`document.querySelector(".drawer h2")`)
-	for _, key := range []string{"P", "P"} { // to presenter mode and back
+	for _, key := range []string{"P", "P"} { // enters presenter mode and leaves it
 		v.press(key)
 		v.want(`document.querySelector(".drawer").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top + 1`)
 		v.equal(`[...document.querySelectorAll(".stage :is(a, button)")].filter((el) => {
@@ -187,8 +188,8 @@ func (v *visit) turnsClock() {
 			const here = clock[0] * 3600 + clock[1] * 60 + clock[2], left = Math.max(0, Math.ceil((Date.parse(el.dateTime) - now) / 1000));
 			window.off = body.dataset.rate === "` + strconv.Itoa(run.rate) + `" ? Math.max(Math.abs((there - here + 129600) % 86400 - 43200), Math.abs(left - ` + countdown + `)) : 1e9;
 		}).finally(() => { window.measuring = null; })`
-		// A second of real time may pass between the server's clock and the page's. A busy machine
-		// takes longer now and then, and a wrong rate always does.
+		// A second of real time may pass between reading the server's clock and the page's, and
+		// more on a busy machine. With a wrong rate the clocks always differ by more.
 		v.wantMeanwhile(fmt.Sprintf(`window.off <= %d`, run.rate+1), func() { v.js(`{ ` + measure + ` }`) })
 		v.want(`!window.measuring`)
 		v.js(`document.querySelector("[data-stage-act=clock][value='0']").click()`)
@@ -215,7 +216,7 @@ func (v *visit) scenesWithoutScripts() {
 		v.click(`[data-stage-act=next]`)
 		text, err := chromedp.Run(v.tab, chromedp.Text(chromedp.CSS(".stage-caption")))
 		if err != nil || !strings.HasPrefix(text, says) {
-			v.t.Fatalf("step %d says %q, %v", n+1, text, err)
+			v.t.Fatalf("step %d has the text %q, %v", n+1, text, err)
 		}
 	}
 	v.click(`[data-stage-act=clock][value="10"]`)

@@ -19,7 +19,7 @@ func aloudInBrowser(_ *testing.T, v *visit) {
 	v.create("queue", "orders", `{"DeadLetteringOnMessageExpiration":true,"DefaultMessageTimeToLive":"PT1H"}`)
 	v.send("orders", `{"Label":"first"}`, "x")
 	if _, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
-		window.ahead = 0; // seconds go by as the test says
+		window.ahead = 0; // the test sets how many seconds have passed
 		const real = performance.now.bind(performance);
 		performance.now = () => real() + window.ahead;
 		window.heard = [];
@@ -72,12 +72,12 @@ func (v *visit) listened(at string) {
 				continue
 			}
 			if live := strings.Trim(string(p.Value.Value), `"`); live != "off" && role == "timer" {
-				v.t.Errorf("%s: a countdown speaks (%s)", at, live)
+				v.t.Errorf("%s: a countdown is announced (%s)", at, live)
 			}
 		}
 	}
 	if roles["status"] != 1 || roles["alert"] > 1 {
-		v.t.Errorf("%s has %d status and %d alerts, want one and a place for one", at, roles["status"], roles["alert"])
+		v.t.Errorf("%s has %d status regions and %d alerts, want one and a place for one", at, roles["status"], roles["alert"])
 	}
 	v.equal(`[...document.querySelectorAll("[role=alert]")].every((el) => !el.textContent)`, true)
 }

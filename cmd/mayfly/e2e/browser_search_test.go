@@ -35,7 +35,7 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.click(`.chip:last-child a`)
 	v.want(hits + ` === 6`)
 
-	// More hits than a page has: the script loads all of them.
+	// If a search has more hits than a page, the script loads all of them.
 	v.visit("/n/default/search?q=state%3Aactive")
 	v.want(hits + ` === 140 && ` + said + ` === "scanned 140 of 140 · 140 hits"`)
 	v.want(`document.querySelector("[data-status]").innerText === "scanned 140 of 140 · 140 hits"`)
@@ -54,7 +54,7 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.equal(hits, 50)
 	v.click(`[data-search] [rel=next]`)
 	v.equal(said, "scanned 100 of 140 · 100 hits")
-	v.visit(v.js(`location.pathname + location.search`).(string)) // the address is that of this part
+	v.visit(v.js(`location.pathname + location.search`).(string)) // the address has the position in the results
 	v.equal(said, "scanned 100 of 140 · 100 hits")
 	v.click(`[data-search] [rel=next]`)
 	v.equal(hits, 40)

@@ -41,7 +41,7 @@ func sendInBrowser(t *testing.T, v *visit) {
 	}
 	RequestJSON(t, v.server.Ready, "GET", "/peek/orders", "", &got)
 	if len(got.Messages) != 4 || got.Messages[0].Body != second || got.Messages[3].Subject != "order 4" {
-		t.Errorf("%q was shown, there are %+v", second, got)
+		t.Errorf("%q was previewed, got %+v", second, got)
 	}
 
 	v.visit("/n/default/q/orders/send?template=late+orders")
@@ -119,7 +119,7 @@ func editInBrowser(t *testing.T, v *visit) {
 	v.done(`main .primary`, "Resubmitted as edited")
 	RequestJSON(t, v.server.Ready, "GET", "/peek/orders", "", &sent)
 	if len(sent.Messages) != 1 || sent.Messages[0].Body != `{"total":1}` || sent.Messages[0].Subject != "right" {
-		t.Errorf("there are %+v", sent)
+		t.Errorf("got %+v", sent)
 	}
 	next := sent.Messages[0].Key
 	v.want(fmt.Sprintf(`location.pathname.endsWith("/m/%s") && document.querySelector('main a[href$="/m/%s"]')`, key, next))
@@ -129,7 +129,7 @@ func editInBrowser(t *testing.T, v *visit) {
 		Counts struct{ Active, DeadLetter int }
 	}
 	if RequestJSON(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 1 || e.Counts.DeadLetter != 0 {
-		t.Errorf("there are %+v", e.Counts)
+		t.Errorf("got %+v", e.Counts)
 	}
 }
 

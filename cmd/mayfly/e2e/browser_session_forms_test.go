@@ -6,7 +6,7 @@ import (
 	"mayfly/cmd/mayfly/client"
 )
 
-// formsOfSessions accepts a session, releases it, breaks one's lock, and sets states.
+// formsOfSessions accepts a session, releases it, breaks the lock of another, and sets states.
 func formsOfSessions(v *visit) {
 	v.create("queue", "chats", `{"RequiresSession":true}`)
 	v.say("chats", "anna", "one")
@@ -26,7 +26,7 @@ func formsOfSessions(v *visit) {
 	v.done(do("session/break?id=anna"), "The lock of session anna is broken")
 	v.equal(`document.querySelector("[data-slot=lock]").textContent.includes("Free")`, true)
 
-	// Folded parts open without scripts too.
+	// Folded parts can be opened without scripts.
 	state := `main form[action*="/session/state"] `
 	v.do(chromedp.Click(chromedp.CSS(`#state summary.fold`)))
 	v.fill("state", "41 42")
@@ -68,6 +68,6 @@ func formsOfLab(v *visit) {
 	v.fill("name", "doors")
 	v.done(`main button.primary`, "Created the subscription alarms/doors")
 	if n := len(Entity(v.t, v.server, "alarms/Subscriptions/doors").Rules); n != 1 {
-		v.t.Errorf("it has %d rules", n)
+		v.t.Errorf("the subscription has %d rules", n)
 	}
 }

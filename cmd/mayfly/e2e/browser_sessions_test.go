@@ -18,7 +18,7 @@ func inSession(entity, id string) string {
 	return client.APIPath("session", entity) + "?id=" + url.QueryEscape(id)
 }
 
-// accept accepts a session by the API and returns its hold.
+// accept accepts a session by the API and returns the token of its lock.
 func (v *visit) accept(entity, id string) string {
 	v.t.Helper()
 	var got struct{ SessionLockToken string }

@@ -76,7 +76,7 @@ func shareInBrowser(t *testing.T, ctx context.Context) {
 	ana.visit("/n/default/expirations")
 	bob.want(`location.pathname === "/n/default/expirations" && ` + isLive)
 
-	// The presenting tab is closed: another one that opens the dialog takes over.
+	// The presenting tab is closed: another tab that opens the dialog takes over.
 	ana.js(`sessionStorage.clear()`)
 	ana.visit("/n/default/topics?present=1")
 	bob.want(says + `.endsWith("has left. You stay on this page.")`)

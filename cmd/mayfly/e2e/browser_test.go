@@ -34,7 +34,7 @@ func TestBrowser(t *testing.T) {
 		name string
 		run  func(*testing.T, *visit)
 	}{
-		{"walk", walkInBrowser}, // the slowest start first
+		{"walk", walkInBrowser}, // the slowest test starts first
 		{"language", languageInBrowser},
 		{"forms", formsInBrowser},
 		{"life", lifeInBrowser},
@@ -138,7 +138,7 @@ const otherName = "mayfly.example"
 var browsers struct {
 	mu   sync.Mutex
 	idle []context.Context
-	end  []func() // ends each
+	end  []func() // each ends one browser
 }
 
 // chromium is freeChromium for long tests, which are all tests in a browser but one.
@@ -237,8 +237,8 @@ type visit struct {
 	frames   int                          // received through sockets since calm
 	requests map[network.RequestID]string // their URLs
 	wrong    []fault
-	logged   []expectation // each of one line in the console: see refused
-	expected []expectation // see forgive
+	logged   []expectation // refused responses; each excuses one line in the console
+	expected []expectation // set by forgive
 
 	found []finding // faults that axe found in this tab
 }
@@ -341,7 +341,7 @@ func (v *visit) stayed() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.asked) > 0 || v.frames == 0 {
-		v.t.Errorf("the page asked for %q, and %d frames came; want none and some", v.asked, v.frames)
+		v.t.Errorf("the page requested %q and received %d frames; want no request and some frames", v.asked, v.frames)
 	}
 }
 
@@ -399,7 +399,7 @@ func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 	})
 }
 
-// until waits until so returns true; what describes that in errors.
+// until waits until so returns true. Errors contain what, a description.
 func (v *visit) until(what string, so func(context.Context) bool) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.tab, 30*time.Second)
@@ -410,7 +410,7 @@ func (v *visit) until(what string, so func(context.Context) bool) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			v.t.Fatalf("never so: %s\n%v", what, v.js(`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
+			v.t.Fatalf("not in time: %s\n%v", what, v.js(`location.href + " " + document.body.innerText.replace(/\s+/g, " ").slice(0, 1500)`))
 		}
 	}
 }
@@ -419,7 +419,7 @@ func (v *visit) until(what string, so func(context.Context) bool) {
 func (v *visit) equal(expression string, want any) {
 	v.t.Helper()
 	if n, ok := want.(int); ok {
-		want = float64(n) // as in JSON
+		want = float64(n) // numbers from the page are float64
 	}
 	if got := v.js(expression); got != want {
 		v.t.Errorf("%s is %v, want %v", expression, got, want)

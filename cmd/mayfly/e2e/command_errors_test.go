@@ -64,7 +64,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		stop(cli.ErrStopped)
 		if code := <-ended; code != cli.ExitInterrupted || len(said.line) > 0 {
-			t.Errorf("%q: got %d, %d complaints", args, code, len(said.line))
+			t.Errorf("%q: got %d, and %d lines on standard error", args, code, len(said.line))
 		}
 	}
 }

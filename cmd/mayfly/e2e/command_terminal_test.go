@@ -27,7 +27,7 @@ func TestCommandsOnATerminal(t *testing.T) {
 			}
 		}
 		if out.Len()+err.Len() == 0 {
-			t.Errorf("%q says nothing", args)
+			t.Errorf("%q prints nothing", args)
 		}
 	}
 	for _, args := range [][]string{

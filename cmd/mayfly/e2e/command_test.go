@@ -87,7 +87,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 				t.Errorf("got %d %q, want %d %q", code, &complaint, tc.code, tc.want)
 			}
 			if strings.Count(complaint.String(), "\n") != 1 || out.Len() > 0 {
-				t.Errorf("that is not one line: %q, printed %q", &complaint, &out)
+				t.Errorf("the error is not one line: %q, printed %q", &complaint, &out)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestHelp(t *testing.T) {
 	out, _, code := RunCommand(t, "", "serve", "--help")
 	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_STORE_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
 		if code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
-			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
+			t.Errorf("got %d, and %s is missing in\n%s", code, want, out)
 		}
 	}
 	if out, _, code := RunCommand(t, "", "--version"); code != cli.ExitOK || !strings.HasPrefix(out, "mayfly ") {
@@ -138,7 +138,7 @@ func TestVariablesAreFlags(t *testing.T) {
 	}
 }
 
-// once keeps the first thing that is written.
+// once keeps its first write.
 type once struct{ line chan string }
 
 func (o *once) Write(p []byte) (int, error) {
@@ -186,19 +186,19 @@ func TestClientCommands(t *testing.T) {
 	step("", "from a pipe", "receive", "a/b", "--then", "defer")
 	step("", "from a pipe", "receive", "a/b", "--sequence-number", "4", "--then", "release")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
-		t.Errorf("there are %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	refused(cli.ExitFailed, "", "not confirmed, so nothing was changed", "purge", "a/b")
 	refused(cli.ExitFailed, "2\n", "not confirmed, so nothing was changed", "purge", "a/b", "--state", "active,deferred,scheduled")
 	step("3\n", "Deleted 3 messages from a/b. 1 message locked and stayed.", "purge", "a/b", "--state", "active,deferred", "--state", "scheduled")
 	step("", `{"removed":1,"skipped":0}`, "purge", "A/B/$deadletterqueue", "--yes", "--json")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Locked: 1}) {
-		t.Errorf("there are %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	step("", "No message was found.", "receive", "a/b", "--wait", "10ms")
 	step("", "No message was found.", "peek", "a/b/$DeadLetterQueue")
 	step("", "There is nothing to delete from a/b (scheduled).", "purge", "a/b", "--state", "scheduled")
-	refused(cli.ExitNotFound, "", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
+	refused(cli.ExitNotFound, "", "could not be found", "purge", "Ⱥ", "--yes") // the name has more bytes in lower case
 	refused(cli.ExitNotFound, "", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
 }
 

@@ -25,7 +25,7 @@ func TestCompletionKnowsEachFlag(t *testing.T) {
 		script := completionScript(t, shell)
 		for _, n := range nodes(t) {
 			if !strings.Contains(script, n.Path()) {
-				t.Errorf("%s: nothing is said of %s", shell, n.Path())
+				t.Errorf("%s: no completion of %s", shell, n.Path())
 			}
 			for _, f := range n.Flags {
 				want := "--" + f.Name
@@ -33,7 +33,7 @@ func TestCompletionKnowsEachFlag(t *testing.T) {
 					want = "'__mayfly_at " + n.Path() + "' -l " + f.Name + " "
 				}
 				if !strings.Contains(script, want) {
-					t.Errorf("%s: nothing is said of %s --%s", shell, n.Path(), f.Name)
+					t.Errorf("%s: no completion of %s --%s", shell, n.Path(), f.Name)
 				}
 			}
 		}
@@ -88,6 +88,6 @@ func TestCompletionInBash(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "hacked")); err == nil {
-		t.Error("a name was run as a command")
+		t.Error("the shell executed a name as a command")
 	}
 }

@@ -130,7 +130,7 @@ func TestConnections(t *testing.T) {
 		_, err = c.NewSession(t.Context(), nil)
 	}
 	if !full(err) {
-		t.Errorf("one more client of AMQP hears %v", err)
+		t.Errorf("a further AMQP client got %v", err)
 	}
 	last := consumers[3] // the one with TLS
 	for _, r := range consumers[:3] {
@@ -141,13 +141,13 @@ func TestConnections(t *testing.T) {
 	one := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}} // a client that keeps its connection
 	defer one.CloseIdleConnections()
 	if status, _, text := askedBy(t, one, http.MethodPost, s.API+"/send/q4", `{"body":"x"}`, http.Header{"Content-Type": {"application/json"}}); status != http.StatusCreated {
-		t.Fatalf("one without a link was not closed for a request: %d %s", status, text)
+		t.Fatalf("no connection without a link was closed for a request: %d %s", status, text)
 	}
 	if _, err := last.Receive(t.Context(), nil); err != nil {
-		t.Errorf("the consumer that waited hears %v", err)
+		t.Errorf("the waiting consumer got %v", err)
 	}
 	if _, _, text := askedBy(t, one, http.MethodGet, s.API+"/connections", "", nil); !strings.Contains(text, `"tls":true`) || strings.Contains(text, `"webSocket":true`) {
-		t.Errorf("the connections are %s", text)
+		t.Errorf("the listed connections are %s", text)
 	}
 	_, _, text := askedBy(t, one, http.MethodGet, s.Dashboard+"/metrics", "", nil)
 	for _, line := range []string{`mayfly_open_connections{stage="used"}`, "mayfly_open_connections_limit 4\n", `mayfly_connections_closed_total{reason="link"}`} {
@@ -156,7 +156,7 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, `mayfly_connections_closed_total{reason="link"} 0`) {
-		t.Error("the metrics count no connection that was closed for another")
+		t.Error("the metrics do not count the closed connection")
 	}
 }
 
@@ -189,12 +189,12 @@ func TestTrustProxy(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, _, text := askedAlone(t, http.MethodGet, s.API+"/connections", nil); !strings.Contains(text, tc.client) {
-				t.Errorf("the connections are %s", text)
+				t.Errorf("the listed connections are %s", text)
 			}
 		})
 	}
 	if err := server.Run(context.Background(), server.Config{Store: "memory:", TrustProxy: []string{"everybody"}}, io.Discard); err == nil || !strings.Contains(err.Error(), "--trust-proxy") {
-		t.Errorf("a proxy that is none: %v", err)
+		t.Errorf("an invalid address of a proxy: %v", err)
 	}
 }
 

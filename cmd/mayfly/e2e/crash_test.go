@@ -66,7 +66,7 @@ func crash(t *testing.T, store string, rounds int) {
 	}
 	operations := 0
 	for round := range rounds {
-		if random.IntN(4) == 0 { // while it starts and loads
+		if random.IntN(4) == 0 { // kills the server while it starts and loads
 			p := spawn(t, store, crashLease)
 			time.AfterFunc(time.Duration(random.IntN(300))*time.Millisecond, func() { p.signal(os.Kill) })
 			p.killed()
@@ -76,7 +76,7 @@ func crash(t *testing.T, store string, rounds int) {
 		r, err := p.next(ctx, server.StateReady)
 		cancel()
 		if err != nil {
-			t.Fatalf("round %d: it did not start again: %v", round, err)
+			t.Fatalf("round %d: the program did not start again: %v", round, err)
 		}
 		var busy sync.WaitGroup
 		acknowledged := make(chan struct{})
@@ -88,8 +88,8 @@ func crash(t *testing.T, store string, rounds int) {
 			busy.Wait()
 			close(acknowledged)
 		}()
-		// It is killed after some number of operations, because a slow machine takes longer for as
-		// many.
+		// The server is killed after a number of operations, not after a time, because a slow
+		// machine takes longer for the same number.
 		kill := sync.OnceFunc(func() { p.signal(os.Kill) })
 		stuck := time.AfterFunc(2*time.Minute, kill)
 		left := 1 + random.IntN(4*writers)
@@ -132,9 +132,9 @@ type writer struct {
 	random  *rand.Rand
 	exists  bool
 	nextSeq int64
-	have    []kept // by sequence number
+	have    []kept // in the order of sequence numbers
 	doubt   func() // updates have as if the last operation had happened; nil if that was acknowledged
-	lost    bool   // the response to a take was lost
+	lost    bool   // there was no response to take
 	serial  int
 	done    int
 	base    string
@@ -183,7 +183,7 @@ func (w *writer) step() error {
 	}
 }
 
-// call sends a request; it is a test failure if the status is not want.
+// call sends a request, and fails the test if the status of the response is not want.
 func (w *writer) call(method, path string, in, out any, want int) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -281,7 +281,7 @@ func (w *writer) send() error {
 
 // receive locks some messages and settles each in some way.
 func (w *writer) receive() error {
-	w.doubt = nil // a lock is all that can have happened
+	w.doubt = nil // the receive can only have locked messages
 	var got api.Messages
 	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Limit: new(1 + w.random.IntN(6))}, &got, http.StatusOK); err != nil {
 		return err
@@ -289,7 +289,7 @@ func (w *writer) receive() error {
 	for _, m := range got.Messages {
 		i := w.find(m.MessageID)
 		if i < 0 || w.have[i].dead {
-			return fmt.Errorf("received %s, which should not be there", m.MessageID)
+			return fmt.Errorf("received %s, which should not exist", m.MessageID)
 		}
 		if k := w.have[i]; m.SequenceNumber != k.seq || m.DeliveryCount != k.failures || m.Size != k.size {
 			return fmt.Errorf("received %s as number %d, %d failures, %d bytes; want %+v", m.MessageID, m.SequenceNumber, m.DeliveryCount, m.Size, k)
@@ -329,7 +329,7 @@ func (w *writer) take() error {
 	for _, m := range got.Messages {
 		i := w.find(m.MessageID)
 		if i < 0 || w.have[i].dead {
-			return fmt.Errorf("took %s, which should not be there", m.MessageID)
+			return fmt.Errorf("took %s, which should not exist", m.MessageID)
 		}
 		w.have = append(w.have[:i:i], w.have[i+1:]...)
 	}
@@ -395,7 +395,7 @@ func (w *writer) compare() error {
 	}
 	w.doubt, w.lost = nil, false
 	if without == nil && f.exists {
-		w.have = f.have // with the times, as first seen
+		w.have = f.have // keeps the times that were seen first
 	}
 	return without
 }
@@ -417,7 +417,7 @@ func (w *writer) differs(f found) error {
 		}
 	}
 	if len(f.have) != len(want) {
-		return fmt.Errorf("%d messages are there, want %d", len(f.have), len(want))
+		return fmt.Errorf("got %d messages, want %d", len(f.have), len(want))
 	}
 	dead := int64(0)
 	for i, k := range want {
@@ -436,7 +436,7 @@ func (w *writer) differs(f found) error {
 		}
 	}
 	if c := f.counts; c.DeadLetter != dead || c.Active+c.Locked != int64(len(want))-dead {
-		return fmt.Errorf("the counts say %+v of %d messages, %d of them dead", c, len(want), dead)
+		return fmt.Errorf("the counts are %+v for %d messages, %d of them dead", c, len(want), dead)
 	}
 	return nil
 }

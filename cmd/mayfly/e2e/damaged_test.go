@@ -52,13 +52,13 @@ func TestDamagedMessage(t *testing.T) {
 		t.Fatalf("damaged are %+v", list.Messages)
 	}
 	if page := Get(t, after.Dashboard+"/n/default/damaged"); !strings.Contains(page, list.Messages[0].Key) {
-		t.Error("the page does not show it")
+		t.Error("the page does not show the damaged message")
 	}
 	if page := Get(t, after.Dashboard+"/n/default/q/orders"); !strings.Contains(page, "1 message of this entity is damaged") {
-		t.Error("the page of the queue does not say so")
+		t.Error("the queue's page does not show the damaged message")
 	}
 	if n := Entity(t, after, "orders").Counts.Active; n != 2 {
-		t.Errorf("%d messages are counted", n)
+		t.Errorf("the counts have %d messages", n)
 	}
 	whole := func(args ...string) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestDamagedMessage(t *testing.T) {
 	whole("peek", "orders")
 	whole("receive", "orders", "--limit", "5")
 	if code, text := Request(t, http.MethodPost, after.Admin+"/orders/messages/head?timeout=0", ""); code != http.StatusNoContent {
-		t.Errorf("REST receives %d %q", code, text)
+		t.Errorf("REST received %d %q", code, text)
 	}
 	s.fails("damaged", "backup", s.at("shop.backup"), "--store", store)
 	if out, complaint, code := RunCommand(t, "", "damaged", "--set-aside", "--yes", "--server", after.Dashboard); code != cli.ExitOK || !strings.Contains(out, "its content is damaged") {

@@ -12,8 +12,8 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// wired returns the URL of a new database behind a wire. The driver connects only through the wire,
-// with a short timeout.
+// wired returns the URL of a new database behind a FaultyProxy. The driver connects only through
+// the proxy, with a short timeout.
 func wired(t *testing.T) (string, *FaultyProxy) {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(mongotest.URL(t), "://")
@@ -30,7 +30,7 @@ func wired(t *testing.T) (string, *FaultyProxy) {
 	return fmt.Sprintf("%s://%s%s/%s%sdirectConnection=true&serverSelectionTimeoutMS=500", scheme, who, w.Addr(), name, join), w
 }
 
-// Eventually waits until so returns true; what describes that in errors.
+// Eventually waits until so returns true. Errors contain what, a description.
 func Eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -41,7 +41,7 @@ func Eventually(t *testing.T, what string, so func() bool) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("never so: %s", what)
+			t.Fatalf("not in time: %s", what)
 		}
 	}
 }
@@ -81,10 +81,10 @@ func TestDatabaseGone(t *testing.T) {
 	gone := func() {
 		t.Helper()
 		w.Cut()
-		Eventually(t, "it looks for its database", func() bool { return w.waiting.Load() > 0 })
+		Eventually(t, "a connection waits at the proxy", func() bool { return w.waiting.Load() > 0 })
 	}
 
-	// Briefly: a sender waits, and no other client notices.
+	// A brief interruption: a sender waits, and no other client notices.
 	gone()
 	moment := sendWhile(t, r, "moment")
 	Eventually(t, "the send waits", func() bool {
@@ -116,22 +116,22 @@ func TestDatabaseGone(t *testing.T) {
 		t.Errorf("the page meanwhile: %d %s", code, text)
 	}
 	if isReady(t, r) {
-		t.Error("it says that it is ready")
+		t.Error("the server reports that it is ready")
 	}
 	w.Repair()
-	Eventually(t, "it is ready again", func() bool { return isReady(t, r) })
+	Eventually(t, "the server is ready again", func() bool { return isReady(t, r) })
 	if got := <-sendWhile(t, r, "after"); got.code != http.StatusCreated {
 		t.Errorf("a send afterwards: %+v", got)
 	}
 
-	// Longer, while idle: the lease ends.
+	// A longer interruption of an idle server: the lease ends.
 	gone()
-	Eventually(t, "it says why it waits", func() bool {
+	Eventually(t, "the server reports why it waits", func() bool {
 		code, text := Request(t, http.MethodGet, r.Dashboard+"/n/default", "")
 		return code == http.StatusServiceUnavailable && strings.Contains(text, "Waiting for the database") && strings.Contains(text, "No MongoDB at")
 	})
 	w.Repair()
-	Eventually(t, "it is ready again", func() bool { return isReady(t, r) })
+	Eventually(t, "the server is ready again", func() bool { return isReady(t, r) })
 
 	got := map[string]int{}
 	for {
@@ -145,7 +145,7 @@ func TestDatabaseGone(t *testing.T) {
 		got[text]++
 	}
 	if n := got["x"]; n < 2 || n > 3 || len(got) != 1 { // the outcome of "long" is unknown
-		t.Errorf("there were %v", got)
+		t.Errorf("got %v", got)
 	}
 	s.End()
 }
@@ -170,7 +170,7 @@ func TestDatabaseSlow(t *testing.T) {
 		t.Errorf("got %d %s", code, text)
 	}
 	if text := page(); !strings.Contains(text, slow) {
-		t.Errorf("nothing is said of it: %s", text)
+		t.Errorf("no warning about the slow database: %s", text)
 	}
 	if code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != http.StatusOK || !strings.HasPrefix(text, "ready, but the store is slow: a write takes ") {
 		t.Errorf("got %d %s", code, text)
@@ -187,10 +187,10 @@ func TestDatabaseComesLate(t *testing.T) {
 	url, w := wired(t)
 	w.Cut()
 	s := StartStandby(t, server.Config{Store: url, StoreWait: time.Hour, Lease: time.Second})
-	Eventually(t, "it tries", func() bool { return w.waiting.Load() > 0 })
+	Eventually(t, "the server tries to connect", func() bool { return w.waiting.Load() > 0 })
 	w.Repair()
 	if r := s.Next(server.StateReady); !isReady(t, r) {
-		t.Error("it is not ready")
+		t.Error("the server did not become ready")
 	}
 	s.End()
 }

@@ -37,7 +37,7 @@ func TestDefinitionsOnTheCommandLine(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if again := run(cli.ExitOK, "", "", there.Dashboard, "export"); again != file {
-		t.Errorf("there it is\n%s\nnot\n%s", again, file)
+		t.Errorf("the other server has\n%s\nwant\n%s", again, file)
 	}
 	changed := strings.Replace(file, "PT30S", "PT20S", 1)
 	if got, want := run(cli.ExitOK, changed, "", there.Dashboard, "import", "--dry-run"), "update orders: LockDuration PT30S -> PT20S\nWould do 1 step; 2 entities are unchanged.\n"; got != want {

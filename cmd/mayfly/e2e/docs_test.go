@@ -41,7 +41,7 @@ func TestDocsPages(t *testing.T) {
 		if titles := regexp.MustCompile(`(?m)^# .*$`).FindAllString(outside, -1); len(titles) != 1 || !strings.HasPrefix(text, titles[0]+"\n") {
 			t.Errorf("%s has the titles %q, want one, in its first line", file, titles)
 		} else if p, _ := library.Page(name); "# "+p.Title != strings.ReplaceAll(titles[0], "`", "") {
-			t.Errorf("%s is called %q", file, p.Title)
+			t.Errorf("%s has the title %q", file, p.Title)
 		}
 		if head := regexp.MustCompile(`(?m)^\|.*\|\n\| --- `).FindAllString(outside, -1); slices.ContainsFunc(head, func(row string) bool { return strings.Contains(row, "| |") }) {
 			t.Errorf("%s has a table with an empty heading, which screen readers skip", file)
@@ -53,7 +53,7 @@ func TestDocsPages(t *testing.T) {
 	slices.Sort(files)
 	slices.Sort(listed)
 	if !slices.Equal(files, listed) || len(slices.Compact(files)) != len(listed) {
-		t.Errorf("the list has %q, the tree %q", listed, files)
+		t.Errorf("the list has %q, the folder has %q", listed, files)
 	}
 }
 
@@ -89,10 +89,10 @@ func TestDocsLinks(t *testing.T) {
 				at = slashpath.Join(slashpath.Dir(file), to)
 			}
 			if _, err := os.Stat(filepath.Join("../../..", filepath.FromSlash(at))); err != nil {
-				t.Errorf("%s leads to %s: %v", file, to, err)
+				t.Errorf("%s links to %s: %v", file, to, err)
 			}
 			if has && !slices.Contains(anchors[at], anchor) {
-				t.Errorf("%s leads to %s#%s, which has no such heading", file, at, anchor)
+				t.Errorf("%s links to %s#%s, which has no such heading", file, at, anchor)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestDocsLinks(t *testing.T) {
 	for file, name := range library.Files() {
 		p, ok := library.Page(name)
 		if !ok {
-			t.Fatalf("%s is no page", file)
+			t.Fatalf("%s is not a page", file)
 		}
 		var got []string
 		for _, b := range p.Blocks {
@@ -111,7 +111,7 @@ func TestDocsLinks(t *testing.T) {
 			}
 			for _, m := range regexp.MustCompile(`href="(/docs[^"#]*)`).FindAllStringSubmatch(b.HTML, -1) {
 				if _, ok := library.Page(strings.TrimPrefix(m[1], "/docs/")); !ok && m[1] != "/docs" {
-					t.Errorf("%s leads to %s", name, m[1])
+					t.Errorf("%s links to %s", name, m[1])
 				}
 			}
 		}
@@ -137,16 +137,16 @@ func TestDocsReadMore(t *testing.T) {
 		for _, m := range regexp.MustCompile(`component\.ReadMore\("([^"]*)", "([^"]*)"\)`).FindAllStringSubmatch(read(t, file), -1) {
 			n++
 			if p, ok := library.Page(m[1]); !ok || p.Title != m[2] {
-				t.Errorf("%s leads to %s, called %q", file, m[1], p.Title)
+				t.Errorf("%s links to %s with the text %q", file, m[1], p.Title)
 			}
 		}
 	}
 	if n < 10 {
-		t.Errorf("only %d pages lead to the documentation", n)
+		t.Errorf("only %d pages link to the documentation", n)
 	}
 }
 
-// TestReadmeIsShort: README is a page and a half.
+// TestReadmeIsShort checks that README has at most 130 lines, which is about a page and a half.
 func TestReadmeIsShort(t *testing.T) {
 	if n := strings.Count(read(t, readme), "\n"); n > 130 {
 		t.Errorf("README has %d lines", n)

@@ -48,7 +48,7 @@ func TestEntitiesCommand(t *testing.T) {
 	}
 	step(cli.ExitOK, "", "Nothing was changed. 0 messages would expire at once", "", "update", "orders", "DefaultMessageTimeToLive=PT1H", "--dry-run")
 	if got := Entity(t, s, "orders").Properties["DefaultMessageTimeToLive"]; got == "PT1H" {
-		t.Error("a dry run has changed it")
+		t.Error("the dry run changed the entity")
 	}
 	for words, want := range map[string]string{
 		"":                      "orders prices prices/Subscriptions/all prices/Subscriptions/dear",

@@ -41,7 +41,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Errorf("got %q", out)
 	}
 	if c := Entity(t, s, "copies").Counts; c != (api.Counts{Active: 4, Scheduled: 2}) {
-		t.Errorf("there are %+v", c)
+		t.Errorf("got %+v", c)
 	}
 	run(cli.ExitNotFound, "", "could not be found", "export", "nowhere")
 	run(cli.ExitNotFound, all, "could not be found", "import", "nowhere")

@@ -13,15 +13,15 @@ type FaultyProxy struct {
 	net.Listener
 	to      string
 	wg      sync.WaitGroup
-	waiting atomic.Int64  // connections since it was cut
+	waiting atomic.Int64  // connections that wait for Repair
 	late    atomic.Int64  // delay of responses, a time.Duration
 	ended   chan struct{} // closed at the end of the test
 	mu      sync.Mutex
 	all     map[net.Conn]struct{}
-	cut     chan struct{} // closed while the wire is whole; new connections wait for that
+	cut     chan struct{} // closed unless the proxy is cut; new connections wait until it is closed
 }
 
-// NewFaultyProxy opens a wire to an address.
+// NewFaultyProxy starts a proxy to an address.
 func NewFaultyProxy(t *testing.T, to string) *FaultyProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,7 +115,7 @@ func (w *FaultyProxy) Cut() {
 	select {
 	case <-w.cut:
 		w.cut = make(chan struct{})
-	default: // it is severed already
+	default: // already cut
 	}
 	for c := range w.all {
 		_ = c.Close()
@@ -127,7 +127,7 @@ func (w *FaultyProxy) Repair() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case <-w.cut: // it is whole already
+	case <-w.cut: // not cut
 	default:
 		close(w.cut)
 	}

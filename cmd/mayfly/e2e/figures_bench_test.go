@@ -135,8 +135,7 @@ func (w *bench) fill(p engine.Path, n int, ttl func() time.Duration) {
 	}
 }
 
-// lives does n rounds of send, receive and complete with size messages each, and returns
-// messages per second.
+// lives sends, receives and completes n times size messages, and returns messages per second.
 func (w *bench) lives(p engine.Path, size, n int) float64 {
 	w.Helper()
 	began := time.Now()
@@ -256,7 +255,7 @@ func (t *table) depth(b *testing.B, n int) {
 	}
 }
 
-// lag lets messages with mixed times to live expire at 5,000 a second, in random order.
+// lag lets messages with different times to live expire in random order, 5,000 a second.
 func (t *table) lag(b *testing.B) {
 	const perSecond, seconds = 5000, 10
 	for b.Loop() {
@@ -307,7 +306,7 @@ func (t *table) storm(b *testing.B, n int) {
 		due := time.Now().Add(time.Duration(n/15_000+10) * time.Second)
 		w.fill("storm", n, func() time.Duration { return time.Until(due) })
 		if time.Now().After(due) {
-			b.Fatal("filling took longer than the messages live")
+			b.Fatal("filling took longer than the messages' time to live")
 		}
 		w.pass(time.Until(due) - 100*time.Millisecond)
 		began := time.Now()

@@ -103,7 +103,7 @@ func sharing(t *testing.T, c server.Config) shared {
 	if code, text := makes.Request(t, "POST", s.b.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "a passes on to b", func() bool {
+	Eventually(t, "server a forwards to server b", func() bool {
 		code, text := Credentials{Jar: s.ana}.Request(t, "GET", s.a.Dashboard+"/readyz?namespace=shop", "")
 		return code == http.StatusOK && strings.Contains(text, "are forwarded to the server at "+s.b.Dashboard)
 	})
@@ -126,7 +126,7 @@ func TestNobodyGetsAroundByAnotherServer(t *testing.T) {
 	link := makes("links", `{"name":"demo","namespace":"shop"}`)
 	opened := &CookieJar{}
 	if code, text := opened.Get(t, link.URL); code != http.StatusSeeOther {
-		t.Fatalf("the link is not opened: %d %s", code, text)
+		t.Fatalf("the link was not opened: %d %s", code, text)
 	}
 	lies, err := json.Marshal(cluster.ClientInfo{Namespace: "shop", Port: cluster.Dashboard})
 	if err != nil {
@@ -190,7 +190,7 @@ func TestPeerPortIsForServers(t *testing.T) {
 	r.Next(server.StateReady)
 	place, ok := cluster.ParseEndpoint(on.Owner().Peer)
 	if !ok {
-		t.Fatalf("it tells of no place: %+v", on.Owner())
+		t.Fatalf("the owner has no valid peer address: %+v", on.Owner())
 	}
 	for _, plain := range []bool{true, false} {
 		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, ServerName: place.Name}}}
@@ -249,12 +249,12 @@ func TestRevokedThroughAnotherServer(t *testing.T) {
 			code, text = ana.Jar.Post(t, s.a.Dashboard+"/sessions/end", url.Values{"csrf": {csrf}, "all": {"vera"}})
 		}
 		if code != http.StatusOK && code != http.StatusSeeOther {
-			t.Fatalf("%s cannot be ended: %d %.1000s", name, code, text)
+			t.Fatalf("%s cannot be revoked: %d %.1000s", name, code, text)
 		}
 		select {
 		case <-ended:
 		case <-time.After(soon):
-			t.Errorf("the socket of %s goes on", name)
+			t.Errorf("the socket of %s stays open", name)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func TestActivityTellsOfEachServer(t *testing.T) {
 	}
 	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-created ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
 	for _, server := range []server.Ready{s.a, s.b} {
-		Eventually(t, "it tells all", func() bool {
+		Eventually(t, "the activity has all events", func() bool {
 			_, text := Credentials{Jar: s.ana}.Request(t, "GET", server.Dashboard+"/api/v1/activity?limit=100", "")
 			var is api.Activity
 			if err := json.Unmarshal([]byte(text), &is); err != nil {
@@ -384,7 +384,7 @@ func TestSignedInAtEveryServer(t *testing.T) {
 		for {
 			if _, _, err := ws.ReadMessage(); err != nil {
 				if !websocket.IsUnexpectedCloseError(err) && !strings.Contains(err.Error(), "EOF") {
-					t.Errorf("the socket of %s goes on: %v", what, err)
+					t.Errorf("the socket of %s stays open: %v", what, err)
 				}
 				break
 			}
@@ -401,7 +401,7 @@ func TestSignedInAtEveryServer(t *testing.T) {
 		}
 		says(vera, 403, "POST", r.Dashboard+"/api/v1/n/shop/send/q", `{"body":"x"}`)
 		if text := says(ana, 200, "GET", r.Dashboard+"/sessions", ""); !strings.Contains(text, "vera") {
-			t.Errorf("%s does not know of vera", r.Dashboard)
+			t.Errorf("%s does not list vera", r.Dashboard)
 		}
 	}
 	makes := func(r server.Ready, at, body string) (is api.Token) {
@@ -420,13 +420,13 @@ func TestSignedInAtEveryServer(t *testing.T) {
 		says(opened, 303, "GET", r.Dashboard+strings.TrimPrefix(link.URL, s.b.Dashboard), "")
 		says(opened, 200, "GET", r.Dashboard+"/n/shop/queues", "")
 		for _, at := range []string{"/api/v1/tokens", "/api/v1/n/shop/tokens"} {
-			Eventually(t, "all are listed", func() bool {
+			Eventually(t, "all sessions are listed", func() bool {
 				text := says(ana, 200, "GET", r.Dashboard+at, "")
 				return strings.Contains(text, one.ID) && strings.Contains(text, two.ID) && strings.Contains(text, link.ID)
 			})
 		}
 	}
-	// Revoked at one server, with a socket at the other.
+	// A token revoked at one server ends its socket at the other.
 	ws, code := Credentials{Bearer: one.Secret}.OpenLive(t, s.a.Dashboard, "/live")
 	if code != http.StatusSwitchingProtocols {
 		t.Fatal(code)
@@ -451,12 +451,12 @@ func TestSignedInAtEveryServer(t *testing.T) {
 func TestTemporaryOfAnother(t *testing.T) {
 	owner, other, _, _ := StartTwo(t, server.Config{})
 	if code, text := Request(t, http.MethodGet, other.Dashboard+"/n/demo", ""); code != http.StatusNotFound {
-		t.Errorf("before there is one: %d %.500s", code, text)
+		t.Errorf("before the namespace exists: %d %.500s", code, text)
 	}
 	if code, text := Request(t, http.MethodPost, owner.Dashboard+"/api/v1/namespaces", `{"name":"demo","temporary":true}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "it is reached", func() bool {
+	Eventually(t, "the namespace is reachable", func() bool {
 		code, _ := Request(t, http.MethodGet, other.Dashboard+"/n/demo", "")
 		return code == http.StatusOK
 	})
@@ -467,14 +467,14 @@ func TestTemporaryOfAnother(t *testing.T) {
 		t.Error(code, text)
 	}
 	if ws, code := (Credentials{}).OpenLive(t, other.Dashboard, "/n/demo/live"); code != http.StatusSwitchingProtocols {
-		t.Errorf("its socket: %d", code)
+		t.Errorf("the namespace's socket: %d", code)
 	} else if _, hello, err := ws.ReadMessage(); err != nil || !strings.Contains(string(hello), `"epoch"`) {
-		t.Errorf("its socket begins with %s, %v", hello, err)
+		t.Errorf("the namespace's socket begins with %s, %v", hello, err)
 	}
 	if code, text := Request(t, http.MethodDelete, owner.Dashboard+"/api/v1/namespaces/demo?confirm=demo", ""); code != http.StatusOK {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "it is gone", func() bool {
+	Eventually(t, "the namespace is removed", func() bool {
 		code, _ := Request(t, http.MethodGet, other.Dashboard+"/n/demo", "")
 		return code == http.StatusNotFound
 	})
@@ -487,7 +487,8 @@ func TestWhoOwnsWhat(t *testing.T) {
 	if code, text := Request(t, http.MethodPost, owner.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n"}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	// A client keeps it here, though the other server owns fewer than its share.
+	// The AMQP connection keeps namespace shop at this server, though the other one owns fewer
+	// namespaces than its share.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := amqp.Dial(ctx, "amqp://"+owner.AMQP, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous(), HostName: "shop.localhost"})
@@ -495,7 +496,7 @@ func TestWhoOwnsWhat(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	Eventually(t, "the other knows of it", func() bool {
+	Eventually(t, "the other server reports the owner of shop", func() bool {
 		code, text := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		return code == http.StatusOK && strings.Contains(text, "namespace shop: forwarded to the server at "+owner.Dashboard+", which owns it\n")
 	})
@@ -506,16 +507,16 @@ func TestWhoOwnsWhat(t *testing.T) {
 		_, text := Request(t, http.MethodGet, at+"/metrics", "")
 		for _, line := range want {
 			if !strings.Contains(text, line) {
-				t.Errorf("%s does not say %s", at, line)
+				t.Errorf("the metrics of %s lack the line %s", at, line)
 			}
 		}
 	}
 	if _, text := Request(t, http.MethodGet, owner.Dashboard+"/readyz", ""); strings.Contains(text, "shop") {
-		t.Errorf("the owner says %s", text)
+		t.Errorf("the owner reports %s", text)
 	}
 	first.End()
 	second.Next(server.StateReady)
-	Eventually(t, "it owns both", func() bool {
+	Eventually(t, "the server owns both namespaces", func() bool {
 		code, text := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		_, metrics := Request(t, http.MethodGet, other.Dashboard+"/metrics", "")
 		return code == http.StatusOK && text == "ready\n" && strings.Contains(metrics, `mayfly_namespace_owner{namespace="shop",owner="`+other.Dashboard+`"} 1`)

@@ -66,7 +66,7 @@ func heldOff(t *testing.T, r server.Ready, want string) {
 		_, err = c.NewSession(ctx, nil)
 	}
 	if why := sentAway(t, err); !strings.Contains(why, "Standing by: the server at") {
-		t.Errorf("AMQP is told %q", why)
+		t.Errorf("AMQP got the error %q", why)
 	}
 }
 
@@ -84,12 +84,12 @@ func TestPassedOnOnceOnly(t *testing.T) {
 	}
 	one, two := on[0].Owner(), on[1].Owner()
 	if one.Peer == "" || two.Peer == "" {
-		t.Fatalf("they tell of no port: %+v, %+v", one, two)
+		t.Fatalf("the servers report no port: %+v, %+v", one, two)
 	}
-	// The first forwards to the second, which responds.
+	// The first server forwards to the second, which responds.
 	on[0].Seize(two)
 	all[0].Next(server.StateStandby)
-	Eventually(t, "requests are passed on", func() bool {
+	Eventually(t, "requests are forwarded", func() bool {
 		code, text := Request(t, http.MethodGet, at[0].Dashboard+"/readyz", "")
 		return code == http.StatusOK && strings.Contains(text, at[1].Dashboard)
 	})
@@ -99,7 +99,7 @@ func TestPassedOnOnceOnly(t *testing.T) {
 		// The other server's response names this server as the owner.
 		heldOff(t, at[i], at[i].Dashboard)
 	}
-	// It ends once the servers know the owner.
+	// The refusals end once the servers know the owner.
 	on[1].Release()
 	all[1].Next(server.StateReady)
 	if code, text := Request(t, http.MethodGet, at[0].Dashboard+"/readyz", ""); code != http.StatusOK {
@@ -169,7 +169,7 @@ func TestOwnerThatIsNotThere(t *testing.T) {
 		})
 	}
 	if len(asked) > 0 {
-		t.Error("another cluster's server was asked")
+		t.Error("the server of another cluster got a request")
 	}
 	t.Run("it goes as it answers", func(t *testing.T) {
 		on.Seize(gone(serve(t, raw)))
@@ -191,7 +191,7 @@ func TestOwnerThatIsNotThere(t *testing.T) {
 				t.Errorf("%s %s: %d %.2000s", q.method, q.at, code, text)
 			}
 			if said := strings.Contains(text, unsure) || strings.Contains(text, "Whether it has done"); said != (q.unsure != "") || !strings.Contains(text, q.unsure) {
-				t.Errorf("%s %s: not known is said: %v, in %.2000s", q.method, q.at, said, text)
+				t.Errorf("%s %s: reports an unknown outcome: %v, in %.2000s", q.method, q.at, said, text)
 			}
 			<-asked
 		}

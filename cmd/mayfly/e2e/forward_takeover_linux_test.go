@@ -17,8 +17,8 @@ import (
 )
 
 // TestTakeOversWhilePassedOn ends the owner of three namespaces while clients work with a server
-// that owned none of them, and never switch to another: acknowledged messages are there exactly
-// once, or were completed.
+// that owned none of them, and never switch to another. Each acknowledged message exists exactly
+// once, unless it was completed.
 func TestTakeOversWhilePassedOn(t *testing.T) {
 	for name, how := range map[string]os.Signal{"killed": os.Kill, "stopped": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) { takeOverWhilePassedOn(t, how) })
@@ -37,13 +37,13 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 			select {
 			case r, ok := <-p.news:
 				if !ok {
-					t.Fatalf("it has ended: %v\n%s", p.err, &p.said)
+					t.Fatalf("the server ended: %v\n%s", p.err, &p.said)
 				}
 				if strings.Contains(states, r.State) {
 					return r
 				}
 			case <-ctx.Done():
-				t.Fatalf("it never was %s\n%s", states, &p.said)
+				t.Fatalf("the server never became %s\n%s", states, &p.said)
 			}
 		}
 	}
@@ -76,9 +76,9 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 		t.Fatal("at the server that owns nothing:", code, text)
 	}
 	apis := []string{"/api/v1", "/api/v1/n/shop", "/api/v1/n/till"}
-	// Clients stay with the second server, whatever it owns.
+	// Clients only use the second server, whatever it owns.
 	var mu sync.Mutex
-	sent, certain := map[string]bool{}, map[string]bool{} // by API and body; certain: acknowledged
+	sent, certain := map[string]bool{}, map[string]bool{} // by API and body; certain has the acknowledged messages
 	stop, halt := context.WithCancel(ctx)
 	var clients sync.WaitGroup
 	for _, api := range apis {
@@ -125,11 +125,11 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 				all = all && now[api] >= before[api]+3
 			}
 			if all {
-				t.Logf("%s: all get on after %v", when, time.Since(began).Round(10*time.Millisecond))
+				t.Logf("%s: all clients make progress after %v", when, time.Since(began).Round(10*time.Millisecond))
 				return
 			}
 			if ctx.Err() != nil {
-				t.Fatalf("%s: clients do not get on: %v after %v\n%s", when, now, before, &second.said)
+				t.Fatalf("%s: clients make no progress: %v after %v\n%s", when, now, before, &second.said)
 			}
 			pause(ctx)
 		}
@@ -168,12 +168,12 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 		}
 		for id := range certain {
 			if strings.HasPrefix(id, api+"#") && there[id] != 1 {
-				t.Errorf("%s was acknowledged, and is there %d times", id, there[id])
+				t.Errorf("%s was acknowledged, but exists %d times", id, there[id])
 			}
 		}
 		for id, n := range there {
 			if !sent[id] || n > 1 {
-				t.Errorf("%s is there %d times; sent: %v", id, n, sent[id])
+				t.Errorf("%s exists %d times; sent: %v", id, n, sent[id])
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func StartTwo(t *testing.T, c server.Config) (owner, other server.Ready, first, 
 	owner = first.Next(server.StateReady)
 	second = StartStandby(t, c)
 	other = second.Next(server.StateStandby)
-	Eventually(t, "requests are passed on", func() bool {
+	Eventually(t, "requests are forwarded", func() bool {
 		code, _ := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		return code == http.StatusOK
 	})
@@ -163,11 +163,11 @@ func TestPassedOnLive(t *testing.T) {
 	defer ws.Close()
 	defer w.Body.Close()
 	if _, hello, err := ws.ReadMessage(); err != nil || !strings.Contains(string(hello), `"epoch"`) {
-		t.Errorf("it begins with %s, %v", hello, err)
+		t.Errorf("the first frame is %s, %v", hello, err)
 	}
 	socket := DialLive(t, other.Dashboard)
 	if _, text := Request(t, http.MethodGet, owner.Dashboard+"/metrics", ""); !strings.Contains(text, "mayfly_") {
-		t.Error("there are no metrics")
+		t.Error("the metrics are missing")
 	}
 	first.End()
 	if err := socket.WaitClosed(); err != nil {
@@ -214,13 +214,13 @@ func TestPassedOnAMQP(t *testing.T) {
 		}
 	}
 	if _, text := Request(t, http.MethodGet, other.Dashboard+"/api/v1/connections", ""); !strings.Contains(text, `"remoteAddress":"127.0.0.1:`) || !strings.Contains(text, `"senders":1`) {
-		t.Errorf("the owner's clients are %s", text)
+		t.Errorf("the owner's clients have the addresses %s", text)
 	}
 	first.End()
 	select {
 	case <-c.Done():
 	case <-ctx.Done():
-		t.Fatal("the connection goes on")
+		t.Fatal("the connection is still open")
 	}
 	second.Next(server.StateReady)
 }

@@ -34,7 +34,7 @@ func Golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s, -want +got:\n%s\nIf that is as it should be: go test ./cmd/mayfly/e2e -run %s -update", file, diff, t.Name())
+		t.Errorf("%s, -want +got:\n%s\nIf this change is intended, run: go test ./cmd/mayfly/e2e -run %s -update", file, diff, t.Name())
 	}
 }
 

@@ -91,10 +91,10 @@ func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	}
 	RequestJSON(t, r, "GET", at, "", &is)
 	if is.State != "interrupted" || is.Counts.Done < told || is.Counts.Done == n {
-		t.Errorf("after the kill the job is %+v; %d were told as done", is, told)
+		t.Errorf("after the kill the job is %+v; %d messages were reported as done", is, told)
 	}
 	if got := moved(); got != [2]int64{n - is.Counts.Done, is.Counts.Done} {
-		t.Errorf("the job says that %d were moved, and there are %v", is.Counts.Done, got)
+		t.Errorf("the job reports %d moved messages, but got %v", is.Counts.Done, got)
 	}
 	RequestJSON(t, r, "POST", at+"/resume", "", &is)
 	RequestJSON(t, r, "GET", at+"?wait=300s", "", &is)
@@ -102,6 +102,6 @@ func TestKilledInTheMiddleOfAJob(t *testing.T) {
 		t.Errorf("at the end the job is %+v", is)
 	}
 	if got := moved(); got != [2]int64{0, n} {
-		t.Errorf("at the end there are %v", got)
+		t.Errorf("at the end got %v", got)
 	}
 }

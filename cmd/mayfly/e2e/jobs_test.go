@@ -33,7 +33,7 @@ func TestJobsCommand(t *testing.T) {
 	counts := func(name string, want api.Counts) {
 		t.Helper()
 		if c := Entity(t, s, name).Counts; c != want {
-			t.Errorf("in %s there are %+v, want %+v", name, c, want)
+			t.Errorf("in %s got %+v, want %+v", name, c, want)
 		}
 	}
 	move := []string{"jobs", "start", "move", "--in", "orders", "--query", "prop.region:eu", "--to", "orders-eu"}

@@ -67,12 +67,12 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"alerts delete late --json", ""},
 		{"namespaces create shop --json", ""},
 		{"namespaces list --json", ""},
-		{"namespaces update shop --profile premium --json", ""}, // it is in memory
+		{"namespaces update shop --profile premium --json", ""}, // refused, because the namespace is in memory
 		{"namespaces delete shop --yes --json", ""},
 		{"tokens create ci --role viewer --json", ""},
 		{"tokens link demo --json", ""},
 		{"tokens list --json", ""},
-		{"tokens revoke abcdefghij --json", ""}, // it does not exist
+		{"tokens revoke abcdefghij --json", ""}, // no such token
 		{"views set mine seq prop.region --list search --json", ""},
 		{"views list --json", ""},
 		{"views delete mine --json", ""},
@@ -84,7 +84,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"scenes show deadline --json", ""},
 		{"scenes add - --id lunch --json", LunchScene},
 		{"scenes play lunch --auto --json", ""},
-		{"scenes clock default --json", ""}, // it is not a play
+		{"scenes clock default --json", ""}, // the namespace default is not a scene's
 		{"scenes delete lunch --json", ""},
 		{"healthcheck --json", ""},
 	} {
@@ -105,14 +105,14 @@ func TestJSONOfEachCommand(t *testing.T) {
 		if code != cli.ExitOK {
 			fmt.Fprintf(&out, "  ends with %d\n", code)
 		} else {
-			complained = "" // text for people
+			complained = "" // text for people, which may change
 		}
 		for _, lines := range []string{said, complained} {
 			shapes := map[string]bool{}
 			for line := range strings.Lines(lines) {
 				var v any
 				if err := json.Unmarshal([]byte(line), &v); err != nil {
-					t.Fatalf("%s prints %q, which is no JSON", step.line, line)
+					t.Fatalf("%s prints %q, which is not JSON", step.line, line)
 				}
 				shape("", v, shapes)
 			}
@@ -126,7 +126,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 	for _, n := range nodes(t) {
 		for _, f := range n.Flags {
 			if f.Name == "json" && len(n.Children) == 0 && !seen[n.Path()] {
-				t.Errorf("nothing is known of what %s prints with --json", n.Path())
+				t.Errorf("no step prints the output of %s with --json", n.Path())
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func firstLine(t *testing.T, words []string) string {
 		_, _ = io.Copy(io.Discard, read) //nolint:errcheck // until its end
 	}()
 	var line string
-	Eventually(t, "something happens", func() bool {
+	Eventually(t, "the command prints a line", func() bool {
 		if _, complaint, code := RunCommand(t, "", "send", "orders", "hello", "--json"); code != cli.ExitOK {
 			t.Fatal(complaint)
 		}

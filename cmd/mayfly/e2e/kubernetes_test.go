@@ -27,7 +27,7 @@ type (
 			Labels labels `yaml:"labels"`
 		} `yaml:"metadata"`
 		Spec struct {
-			Selector any `yaml:"selector"` // of a Service labels, of a StatefulSet matchLabels
+			Selector any `yaml:"selector"` // labels of a Service, matchLabels of a StatefulSet
 			Ports    []struct {
 				Name       string `yaml:"name"`
 				Port       int    `yaml:"port"`

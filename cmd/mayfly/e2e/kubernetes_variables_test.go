@@ -12,8 +12,8 @@ import (
 	"mayfly/cmd/mayfly/command"
 )
 
-// ofKubernetes are the variables that the kubelet sets for the Services mayfly, with ports amqp
-// and http, mayfly-amqp, on IPv6, and mayfly-0.
+// ofKubernetes are the variables that the kubelet sets for three Services: mayfly, with ports amqp
+// and http; mayfly-amqp, on IPv6; and mayfly-0.
 var ofKubernetes = strings.Fields(`
 MAYFLY_SERVICE_HOST=10.96.12.7 MAYFLY_SERVICE_PORT=5672 MAYFLY_SERVICE_PORT_AMQP=5672 MAYFLY_SERVICE_PORT_HTTP=8080
 MAYFLY_PORT=tcp://10.96.12.7:5672 MAYFLY_PORT_5672_TCP=tcp://10.96.12.7:5672 MAYFLY_PORT_5672_TCP_PROTO=tcp
@@ -33,7 +33,7 @@ func TestServiceLinks(t *testing.T) {
 	}
 	p := cli.Parser(t.Context(), cli.Streams{Out: &out, Err: &err}, command.All())
 	if unknown := cli.UnknownVariables(p.Model.Node, ofKubernetes); len(unknown) > 0 {
-		t.Errorf("%q are taken for flags", unknown)
+		t.Errorf("%q are reported as mistakes", unknown)
 	}
 	for _, wrong := range []string{
 		"MAYFLY_PORT=8080", "MAYFLY_PORT=", "MAYFLY_PORT=http://10.0.0.1:80", "MAYFLY_PORT=tcp://10.0.0.1", "MAYFLY_PORT=tcp://:5672", "MAYFLY_SERVICE_HOST=", "MAYFLY_SERVICE_HOST=bus.example",
@@ -41,13 +41,13 @@ func TestServiceLinks(t *testing.T) {
 		"MAYFLY_PORT_X_TCP=tcp://10.0.0.1:5672", "MAYFLY_PORT_5672_TCP_ADDR=x", "MAYFLY_PORT_5672_TCP_PORT=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS=tcp://10.0.0.1:5672", "MAYFLY_HOST=10.0.0.1", "MAYFLY_HTTP_PORT=8080",
 	} {
 		if name, _, _ := strings.Cut(wrong, "="); !slices.Contains(cli.UnknownVariables(p.Model.Node, []string{wrong}), name) {
-			t.Errorf("%s is taken for a cluster's", wrong)
+			t.Errorf("%s is accepted as a service link", wrong)
 		}
 	}
 }
 
-// TestNoFlagIsCalledAsAServiceLink checks the variables of flags, because a cluster would set
-// such a flag to an address that no user chose.
+// TestNoFlagIsCalledAsAServiceLink checks that no flag's variable has the name of a service link,
+// because a cluster would set such a flag to an address that no user chose.
 func TestNoFlagIsCalledAsAServiceLink(t *testing.T) {
 	n := 0
 	var look func(*kong.Node)
@@ -55,7 +55,7 @@ func TestNoFlagIsCalledAsAServiceLink(t *testing.T) {
 		for _, f := range node.Flags {
 			for _, name := range f.Envs {
 				if n++; cli.IsServiceLinkName(name) {
-					t.Errorf("--%s is the variable %s, which Kubernetes sets for a Service", f.Name, name)
+					t.Errorf("--%s has the variable %s, which Kubernetes sets for a Service", f.Name, name)
 				}
 			}
 		}
@@ -64,6 +64,6 @@ func TestNoFlagIsCalledAsAServiceLink(t *testing.T) {
 		}
 	}
 	if look(cli.Parser(t.Context(), cli.Streams{}, command.All()).Model.Node); n < 40 {
-		t.Errorf("%d variables were looked at", n)
+		t.Errorf("only %d variables were checked", n)
 	}
 }

@@ -57,7 +57,7 @@ func BenchmarkSmallBesideLarge(b *testing.B) {
 	ms := func(sorted []time.Duration, share float64) float64 {
 		return float64(at(sorted, share)) / float64(time.Millisecond)
 	}
-	b.ReportMetric(0, "ns/op") // it would be the length of the phases
+	b.ReportMetric(0, "ns/op") // ns/op would be the length of the phases
 	b.ReportMetric(ms(quiet, .5), "quiet-p50-ms")
 	b.ReportMetric(ms(quiet, .99), "quiet-p99-ms")
 	b.ReportMetric(ms(beside, .5), "beside-p50-ms")
@@ -78,7 +78,7 @@ func newStream(w *bench, address string) *stream {
 	session := func() *goamqp.Session {
 		c, err := goamqp.Dial(w.Context(), "amqp://"+address, &goamqp.ConnOptions{SASLType: goamqp.SASLTypeAnonymous()})
 		w.must(err)
-		w.Cleanup(func() { _ = c.Close() }) // the server has stopped by then
+		w.Cleanup(func() { _ = c.Close() }) // the server has stopped by then, so an error is expected
 		s, err := c.NewSession(w.Context(), nil)
 		w.must(err)
 		return s

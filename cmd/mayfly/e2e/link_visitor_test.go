@@ -72,7 +72,7 @@ func TestGuestSeesNoScene(t *testing.T) {
 		t.Helper()
 		for namespace, want := range of {
 			if got := h.sees(who, namespace); got != want {
-				t.Errorf("%s: %s is answered with %s, want %s", when, namespace, got, want)
+				t.Errorf("%s: %s got %s, want %s", when, namespace, got, want)
 			}
 		}
 	}
@@ -99,12 +99,12 @@ func TestGuestSeesNoScene(t *testing.T) {
 		}
 	}
 	leads(h.plays[0])
-	Eventually(t, "the audience is led into the scene", func() bool { return h.sees(follows, h.plays[0]) == pages })
+	Eventually(t, "the audience follows into the scene", func() bool { return h.sees(follows, h.plays[0]) == pages })
 	want("led to another", follows, map[string]string{"default": all, h.plays[1]: nothing})
 	want("led by nobody", other, map[string]string{"default": all, h.plays[0]: nothing, h.plays[1]: nothing})
 	leads("default")
 	leads(h.plays[1])
-	Eventually(t, "the audience is led into the next", func() bool { return h.sees(follows, h.plays[1]) == pages })
+	Eventually(t, "the audience follows into the next scene", func() bool { return h.sees(follows, h.plays[1]) == pages })
 	want("after that", follows, map[string]string{"default": all, h.plays[0]: pages})
 }
 
@@ -121,7 +121,7 @@ func TestGuestStaysInAScene(t *testing.T) {
 		t.Helper()
 		for name, who := range map[string]Credentials{"link": guest, "token": program} {
 			if got := h.sees(who, at); got != want {
-				t.Errorf("%s: who comes by a %s is answered with %s, want %s", when, name, got, want)
+				t.Errorf("%s: a client with a %s got %s, want %s", when, name, got, want)
 			}
 		}
 	}
@@ -161,12 +161,12 @@ func TestGuestIsShownOneNamespace(t *testing.T) {
 		seen := h.crawl(h.guest(namespace, ""), namespace, func(at, text string) {
 			for _, name := range others {
 				if strings.Contains(text, name) {
-					t.Errorf("%s tells of %s", at, name)
+					t.Errorf("%s mentions %s", at, name)
 				}
 			}
 		})
 		if seen < 40 {
-			t.Errorf("of %s only so much is seen: %d", namespace, seen)
+			t.Errorf("of %s, the crawl got only %d responses", namespace, seen)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (h *guesthouse) crawl(guest Credentials, namespace string, f func(at, text 
 				return
 			}
 			if seen[to.Path] = true; to.Path != home && !slices.ContainsFunc(below, func(p string) bool { return strings.HasPrefix(to.Path, p) }) {
-				h.Errorf("%s leads to %s", at, to)
+				h.Errorf("%s links to %s", at, to)
 			}
 			queue = append(queue, to.RequestURI())
 		})

@@ -19,8 +19,8 @@ func TestLiveIsCapped(t *testing.T) {
 	const live = "live"
 	for name, tc := range map[string]struct {
 		flags         []string
-		first, second string // sockets: live, or why not
-		another       string // page on the first
+		first, second string // results for two sockets: live, or the reason why not
+		another       string // result for another page on the first socket
 	}{
 		"by default":             {nil, live, live, live},
 		"no sockets":             {[]string{"--live-sockets", "0"}, "live pages are off on this server", "live pages are off on this server", ""},
@@ -49,14 +49,14 @@ func TestLiveIsCapped(t *testing.T) {
 				}
 				told := f.until(t, `"topic":"`+page+`"`)
 				if refused := strings.Contains(told, `"t":"error"`); refused != (is != live) || refused && !strings.Contains(told, is) {
-					t.Errorf("of %s it tells %.300s; want %s", page, told, is)
+					t.Errorf("a subscription to %s got %.300s; want %s", page, told, is)
 				}
 			}
 		})
 	}
 }
 
-// capped opens a live page's socket, or returns why that failed.
+// capped opens a live page's socket, or returns the reason why that failed.
 func capped(t *testing.T, base string) (*websocket.Conn, string) {
 	t.Helper()
 	ws, w, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(base, "http")+"/live", http.Header{"Origin": {base}})

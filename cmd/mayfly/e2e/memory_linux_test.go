@@ -69,11 +69,11 @@ func TestStartInLittleMemory(t *testing.T) {
 			r, ok := <-p.news
 			if !ok {
 				<-p.done
-				t.Fatalf("it did not start: %v\n%s", p.err, p.said.String())
+				t.Fatalf("the server did not start: %v\n%s", p.err, p.said.String())
 			}
 			t.Logf("%d messages of which memory keeps %d MiB: started in %v, at most %d MiB of a limit of %d", sent, limit>>20, time.Since(began), peak(t, p.cmd.Process.Pid)>>20, container>>20)
 			if text := Get(t, r.Dashboard+"/readyz"); strings.Contains(text, "memory is full") {
-				t.Errorf("before anybody sends: %s", text)
+				t.Errorf("before the first send: %s", text)
 			}
 			if text := Get(t, r.Dashboard+"/metrics"); !strings.Contains(text, "mayfly_memory_bytes") {
 				t.Error(text)
@@ -87,7 +87,7 @@ func TestStartInLittleMemory(t *testing.T) {
 				}
 			}
 			if most := peak(t, p.cmd.Process.Pid); most > container {
-				t.Errorf("it had %d bytes of %d", most, container)
+				t.Errorf("the process used %d bytes of %d", most, container)
 			}
 			p.signal(os.Interrupt)
 			<-p.done

@@ -13,8 +13,8 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// TestMetricsFollowWhatHappens checks that a scrape counts sent and completed messages, and
-// sums up the remaining entities.
+// TestMetricsFollowWhatHappens checks that a scrape counts sent and completed messages, and has the
+// totals of the remaining entities.
 func TestMetricsFollowWhatHappens(t *testing.T) {
 	s := Start(t, server.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), MetricsEntities: 1})
 	api := s.Dashboard + "/api/v1"
@@ -27,13 +27,13 @@ func TestMetricsFollowWhatHappens(t *testing.T) {
 		t.Fatal(code, text)
 	}
 	var got string
-	Eventually(t, "the counters have all", func() bool {
+	Eventually(t, "the counters have all messages", func() bool {
 		got = Get(t, s.Dashboard+"/metrics")
 		return strings.Contains(got, `mayfly_messages_completed_total{namespace="default",entity="a"} 1`) && strings.Contains(got, `mayfly_messages_incoming_total{namespace="default",entity="…"} 4`)
 	})
 	for _, want := range []string{`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="…",state="active"} 4`, `mayfly_amqp_connections{namespace="default"} 0`, `mayfly_namespace_ready{namespace="default"} 1`} {
 		if !strings.Contains(got, want+"\n") {
-			t.Errorf("there is no %s in\n%s", want, got)
+			t.Errorf("%s is missing in\n%s", want, got)
 		}
 	}
 	m := regexp.MustCompile(`mayfly_store_bytes\{namespace="default"\} (\S+)`).FindStringSubmatch(got)
@@ -68,25 +68,25 @@ func TestGrafanaAsksForWhatThereIs(t *testing.T) {
 	name := regexp.MustCompile(`\b(mayfly|go|process)_\w+`)
 	for _, p := range d.Panels {
 		if len(p.Targets) == 0 {
-			t.Errorf("%s asks for nothing", p.Title)
+			t.Errorf("panel %s has no query", p.Title)
 		}
 		for _, target := range p.Targets {
 			if n := strings.Count(target.Expr, "mayfly_"); strings.Count(target.Expr, `{namespace=~"$namespace"`) != n {
-				t.Errorf("%s asks for %s of all namespaces", p.Title, target.Expr)
+				t.Errorf("panel %s queries %s of all namespaces", p.Title, target.Expr)
 			}
 			for _, n := range name.FindAllString(target.Expr, -1) {
 				asked++
 				if !strings.Contains(metrics, "\n"+n+"{") && !strings.Contains(metrics, "\n"+n+" ") {
-					t.Errorf("%s asks for %s, which there is not", p.Title, n)
+					t.Errorf("panel %s queries %s, which does not exist", p.Title, n)
 				}
 			}
 		}
 	}
 	if chosen := fmt.Sprint(d.Templating.List); chosen != "[{datasource} {namespace} {entity}]" {
-		t.Errorf("there is to choose: %s", chosen)
+		t.Errorf("the dashboard has the variables %s", chosen)
 	}
 	if asked < 10 {
-		t.Errorf("only %d metrics are asked for", asked)
+		t.Errorf("the dashboard queries only %d metrics", asked)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestDocsMetrics(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, kind, strings.ToLower(help[:1])+strings.TrimSuffix(help[1:], "."))
 	}
 	if told < 15 {
-		t.Errorf("only %d are told", told)
+		t.Errorf("the table has only %d metrics", told)
 	}
 	inDocs(t, "metrics", "metrics", b.String())
 }
@@ -156,7 +156,7 @@ func TestMetricsOfNamespaces(t *testing.T) {
 		})
 		for _, not := range out {
 			if strings.Contains(got, not) {
-				t.Errorf("%s: there is %s", what, not)
+				t.Errorf("%s: the metrics have %s", what, not)
 			}
 		}
 	}

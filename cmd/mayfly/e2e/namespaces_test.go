@@ -49,11 +49,11 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 	s.MustRequest(t, 403, "DELETE", s.API+"/n/shop/entities/orders", "", "")
 	s.MustRequest(t, 403, "POST", s.API+"/n/shop/purge/orders", "", `{"states":["active"]}`)
 	if text := s.MustRequest(t, 200, "GET", s.API+"/n/shop/health", "", ""); !strings.Contains(text, `"safeMode":true`) {
-		t.Errorf("it does not say that it is safe: %s", text)
+		t.Errorf("the health response does not report Safe mode: %s", text)
 	}
 	for _, page := range []string{"/namespaces", "/namespaces/shop/remove", "/n/shop/q/orders"} {
 		if text := s.MustRequest(t, 200, "GET", s.Dashboard+page, "", ""); !strings.Contains(text, "Safe mode is on") {
-			t.Errorf("%s does not say that Safe mode is on", page)
+			t.Errorf("%s does not show that Safe mode is on", page)
 		}
 	}
 	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"purge", "orders", "--yes", "--namespace", "shop"}, {"entities", "delete", "orders", "--yes", "--namespace", "shop"}} {
@@ -62,7 +62,7 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 		}
 	}
 	if got, want := s.Namespaces(t), "default serving standard 0;shop serving standard 1;"; got != want {
-		t.Errorf("there is %s; want %s", got, want)
+		t.Errorf("got %s; want %s", got, want)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestNamespacesCreateDefined(t *testing.T) {
 	}
 	text := s.MustRequest(t, 400, "POST", s.API+"/namespaces", "", `{"name":"till","definitions":`+bad+`}`)
 	if !strings.Contains(text, "nowhere") {
-		t.Errorf("the API says %s", text)
+		t.Errorf("the API returned %s", text)
 	}
 
 	jar := &CookieJar{}
@@ -98,16 +98,16 @@ func TestNamespacesCreateDefined(t *testing.T) {
 	token, _, _ := strings.Cut(form, `"`)
 	code, page = jar.Post(t, s.Dashboard+"/namespaces", url.Values{"csrf": {token}, "name": {"till"}, "config": {bad}})
 	if code != 422 || !strings.Contains(page, "nowhere&#39;") && !strings.Contains(page, "nowhere") || !strings.Contains(page, "ForwardTo") {
-		t.Errorf("the page says %d %.300s", code, page)
+		t.Errorf("the page returned %d %.300s", code, page)
 	}
 	s.MustRequest(t, 404, "GET", s.API+"/namespaces/till", "", "")
 	code, _ = jar.Post(t, s.Dashboard+"/namespaces", url.Values{"csrf": {token}, "name": {"till"}, "config": {strings.ReplaceAll(bad, "nowhere", "orders2")}, "stay": {"1h"}})
 	if code != 422 {
-		t.Errorf("the page says %d", code)
+		t.Errorf("the page returned %d", code)
 	}
 	code, _ = jar.Post(t, s.Dashboard+"/namespaces", url.Values{"csrf": {token}, "name": {"till"}, "config": {`{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a"}]}]}}`}, "stay": {"1h"}})
 	if code != 303 {
-		t.Errorf("the page says %d", code)
+		t.Errorf("the page returned %d", code)
 	}
 	s.MustRequest(t, 200, "GET", s.API+"/n/till/entities/a", "", "")
 
@@ -117,7 +117,7 @@ func TestNamespacesCreateDefined(t *testing.T) {
 		t.Helper()
 		for _, want := range []string{"Logging", "LokDuration", "LockDuration"} {
 			if !strings.Contains(said, want) {
-				t.Errorf("%s says %s, without %s", source, said, want)
+				t.Errorf("%s reports %s, without %s", source, said, want)
 			}
 		}
 	}
@@ -128,12 +128,12 @@ func TestNamespacesCreateDefined(t *testing.T) {
 	warned("the API", s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"odd2","definitions":`+odd+`}`))
 	jar = &CookieJar{}
 	if code, _ = jar.Submit(t, s.Dashboard, "/namespaces", url.Values{"name": {"odd3"}, "config": {odd}}); code != 303 {
-		t.Errorf("the page says %d", code)
+		t.Errorf("the page returned %d", code)
 	}
 	_, page = jar.Get(t, s.Dashboard+"/n/odd3")
 	_, page, _ = strings.Cut(page, `class="notice"`)
 	page, _, _ = strings.Cut(page, "</div></div>")
 	if warned("the page", page); !strings.Contains(page, "2 parts have no effect") {
-		t.Errorf("the page says %s", page)
+		t.Errorf("the page shows %s", page)
 	}
 }

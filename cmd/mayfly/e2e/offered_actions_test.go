@@ -31,7 +31,7 @@ func TestWhatIsOfferedIsAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := walker{t: t, who: who, base: s.Dashboard, seen: map[string]bool{}}
 			if !w.refused("/n/default/q/orders/delete") || w.refused("/n/default/language") {
-				t.Fatal("it does not tell what is refused")
+				t.Fatal("the walker does not notice refused forms")
 			}
 			for _, at := range []string{"/n/default", "/n/default/go?q=o&drawer=1", "/n/default/go?q=ord&drawer=1"} {
 				w.found("the start", "GET", at)
@@ -42,7 +42,7 @@ func TestWhatIsOfferedIsAllowed(t *testing.T) {
 				w.look(at)
 			}
 			if w.looked < 100 || w.forms < 10 {
-				t.Errorf("there are %d pages with %d forms", w.looked, w.forms)
+				t.Errorf("the walker found %d pages with %d forms", w.looked, w.forms)
 			}
 		})
 	}
@@ -87,7 +87,7 @@ func (w *walker) found(on, method, at string) {
 		return
 	}
 	if w.forms++; w.refused(u.RequestURI()) {
-		w.t.Errorf("%s offers to send a form to %s, which is refused", on, at)
+		w.t.Errorf("%s has a form for %s, which is refused", on, at)
 	}
 }
 
@@ -103,7 +103,7 @@ func (w *walker) look(page string) {
 	w.looked++
 	code, text := w.who.Request(w.t, "GET", w.base+at, "")
 	if code == http.StatusForbidden || code >= http.StatusInternalServerError {
-		w.t.Errorf("%s leads to %s, which is answered with %d", on, at, code)
+		w.t.Errorf("%s links to %s, which returned %d", on, at, code)
 		return
 	}
 	doc, err := goquery.NewDocumentFromReader(strings.NewReader(text))

@@ -42,7 +42,7 @@ type answered struct {
 	text   string
 }
 
-// goes requests an address, with a form unless it is empty.
+// goes requests an address, and sends form unless it is empty.
 func (s *surfer) goes(method, at string, form url.Values) answered {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, at, strings.NewReader(form.Encode()))
@@ -101,7 +101,7 @@ func TestSignInWithAProvider(t *testing.T) {
 	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
 	at := back("ana")
 	if to := want(at, 303, ""); to != "/n/default/queues" {
-		t.Errorf("it leads to %q", to)
+		t.Errorf("redirected to %q", to)
 	}
 	want("/n/default/queues", 200, "ana")
 	want("/namespaces", 200, "ana")
@@ -111,16 +111,16 @@ func TestSignInWithAProvider(t *testing.T) {
 		t.Helper()
 		w := ana.goes(http.MethodPost, s.Dashboard+"/logout", url.Values{"csrf": {FormToken.FindStringSubmatch(page)[1]}})
 		if w.code == http.StatusOK && w.header.Get("Cache-Control") != "no-store" {
-			t.Error("the page that has the provider's token is kept")
+			t.Error("the page with the provider's token may be cached")
 		}
 		return w.header.Get("Refresh") + w.header.Get("Location")
 	}
 	if to := out(); !strings.HasPrefix(to, "0; url="+provider.Issuer+"/end?") || !strings.Contains(to, url.QueryEscape(known+oidc.CallbackPath)) {
-		t.Errorf("signing out leads to %q", to)
+		t.Errorf("signing out redirects to %q", to)
 	}
 	want("/n/default/queues", 303, "/login")
 	if to := out(); to != "/login" {
-		t.Errorf("signing out once more leads to %q", to)
+		t.Errorf("signing out again redirects to %q", to)
 	}
 	want(oidc.CallbackPath+"?state=signed-out", 303, "/login")
 	want(at, 403, "Sign in again")
@@ -137,7 +137,7 @@ func TestSignInWithAProvider(t *testing.T) {
 		}
 		at = strings.TrimPrefix(provider.SignIn(u.String(), "ana"), known)
 		if to := want(at, 303, ""); to != "/" {
-			t.Errorf("it leads to %q", to)
+			t.Errorf("redirected to %q", to)
 		}
 	}
 }
@@ -162,12 +162,12 @@ func TestSignsInBehindAProxy(t *testing.T) {
 			}
 		}
 		if w.code != http.StatusSeeOther || head > 4096 {
-			t.Errorf("told of %d bytes: %d, with a head of %d", told, w.code, head)
+			t.Errorf("claims of %d bytes: status %d, with a header of %d bytes", told, w.code, head)
 		}
 		hints[strings.Contains(strings.Join(w.header.Values("Set-Cookie"), "\n"), "mayfly_openid_hint=ey")]++
 	}
 	if hints[true] < 8 || hints[false] == 0 {
-		t.Errorf("a hint is kept of %d tokens, and none of %d", hints[true], hints[false])
+		t.Errorf("the hint was kept for %d sign-ins, and not for %d", hints[true], hints[false])
 	}
 }
 
@@ -223,12 +223,12 @@ func TestSignsOutAtAnyServer(t *testing.T) {
 		page := ana.goes(http.MethodGet, at+"/n/default/queues", nil).text
 		token := FormToken.FindStringSubmatch(page)
 		if token == nil {
-			t.Fatalf("she is not known at %s: %s", at, page)
+			t.Fatalf("the user is not signed in at %s: %s", at, page)
 		}
 		w := ana.goes(http.MethodPost, at+"/logout", url.Values{"csrf": {token[1]}})
 		said = ana.goes(http.MethodGet, at+"/login", nil).text
 		if w := ana.goes(http.MethodGet, at+"/n/default/queues", nil); w.code != http.StatusSeeOther {
-			t.Errorf("she has signed out, and queues are answered with %d", w.code)
+			t.Errorf("the user has signed out, but queues are answered with %d", w.code)
 		}
 		return strings.TrimPrefix(w.header.Get("Refresh"), "0; url=") + w.header.Get("Location"), said
 	}
@@ -236,24 +236,24 @@ func TestSignsOutAtAnyServer(t *testing.T) {
 		to, _ := signsOut(signsIn(), at)
 		text := surfing(t).goes(http.MethodGet, to, nil).text
 		if !strings.Contains(text, "id-ana") || !strings.Contains(text, `href="`+at+oidc.CallbackPath+`?state=signed-out"`) {
-			t.Errorf("%s: %s says %s", name, to, text)
+			t.Errorf("%s: %s returned %s", name, to, text)
 		}
 	}
 	at := balanced(t, first, others[0])
 	to, _ := signsOut(signsInAt(at), at)
 	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "id-ana") || !strings.Contains(text, at+oidc.CallbackPath) {
-		t.Errorf("where servers take turns: %s says %s", to, text)
+		t.Errorf("with servers in turn: %s returned %s", to, text)
 	}
 	forgets := signsIn()
 	forgets.Jar.SetCookies(&url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/logout"}, []*http.Cookie{{Name: "mayfly_openid_hint", Path: "/logout", MaxAge: -1}})
 	to, _ = signsOut(forgets, others[1])
 	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "Who are you?") || !strings.Contains(text, others[1]+oidc.CallbackPath) {
-		t.Errorf("without a hint: %s says %s", to, text)
+		t.Errorf("without a hint: %s returned %s", to, text)
 	}
 	alone := signsIn()
 	provider.Is(oidctest.Trouble{Down: true})
 	if to, said := signsOut(alone, others[2]); to != "/login" || !strings.Contains(said, "You are signed out here. the company does not answer") {
-		t.Errorf("the provider is down: led to %s, told %s", to, said)
+		t.Errorf("the provider is down: redirected to %s, with the notice %s", to, said)
 	}
 }
 
@@ -299,13 +299,13 @@ func TestTriesWithAProvider(t *testing.T) {
 		}
 	}
 	if code, _ := see(&CookieJar{}, oidc.SignInPath+"?led="); refused < 5 || code != http.StatusTooManyRequests {
-		t.Errorf("%d of 40 are refused, and who begins is answered with %d", refused, code)
+		t.Errorf("%d of 40 are refused, and a new sign-in is answered with %d", refused, code)
 	}
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(log.String(), "sign-in failed"); n == 0 || n > 20 {
-		t.Errorf("the log tells of it %d times", n)
+		t.Errorf("the log reports it %d times", n)
 	}
 }
 

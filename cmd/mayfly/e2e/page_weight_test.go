@@ -35,7 +35,7 @@ func TestFirstLoad(t *testing.T) {
 	}
 	page, coding := get("/n/default")
 	if coding != "" {
-		t.Error("the page is compressed, and has the token of its forms in it")
+		t.Error("the page is compressed, though it contains a form token")
 	}
 	named, total := map[string]bool{}, 0
 	for _, m := range regexp.MustCompile(`(?:href|src)="([^"#]*/static/[^"#]*)`).FindAllSubmatch(page, -1) {

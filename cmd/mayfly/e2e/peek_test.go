@@ -27,7 +27,7 @@ func TestPeekLinesAndFollow(t *testing.T) {
 		t.Errorf("got %d %q", code, out)
 	}
 	if out, _, code := RunCommand(t, "", "peek", "q", "--json", "--from", "999"); code != cli.ExitOK || out != "" {
-		t.Errorf("of nothing: got %d %q", code, out)
+		t.Errorf("without messages: got %d %q", code, out)
 	}
 	if _, said, code := RunCommand(t, "", "peek", "q/$deadletterqueue", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "keep their old sequence numbers") {
 		t.Errorf("got %d %q", code, said)
@@ -61,7 +61,7 @@ func TestPeekLinesAndFollow(t *testing.T) {
 	}
 	stop(cli.ErrStopped)
 	if lines.Scan() {
-		t.Errorf("one more: %q", lines.Text())
+		t.Errorf("a new message: %q", lines.Text())
 	}
 	if code := <-ended; code != cli.ExitInterrupted {
 		t.Errorf("it ended with %d", code)

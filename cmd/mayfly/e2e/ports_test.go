@@ -41,7 +41,7 @@ func portOf(t *testing.T, r server.Ready, namespace, kind string) server.Namespa
 	t.Helper()
 	i := slices.IndexFunc(r.Listen, func(l server.NamespacePortInfo) bool { return l.Namespace == namespace && l.Kind == kind })
 	if i < 0 {
-		t.Fatalf("there is no port of %s for %s among %+v", kind, namespace, r.Listen)
+		t.Fatalf("no port of %s for %s among %+v", kind, namespace, r.Listen)
 	}
 	return r.Listen[i]
 }
@@ -53,7 +53,7 @@ func TestPortsOfNamespaces(t *testing.T) {
 	shop, till, admin := portOf(t, s.Ready, "shop", server.KindAMQP), portOf(t, s.Ready, "till", server.KindAMQP), portOf(t, s.Ready, "shop", server.KindAdmin)
 	for _, l := range s.Listen {
 		if want := fmt.Sprintf("  %-11s  %s %s\n", l.Namespace, l.Kind, l.Address); !strings.Contains(s.Out.String(), want) {
-			t.Errorf("nothing is printed of %q: %s", want, s.Out)
+			t.Errorf("%q was not printed: %s", want, s.Out)
 		}
 	}
 
@@ -85,14 +85,14 @@ func TestPortsOfNamespaces(t *testing.T) {
 	for _, n := range all.Namespaces {
 		want := map[string]string{"default": s.ConnectionString, "shop": shop.ConnectionString, "till": till.ConnectionString}[n.Name]
 		if n.ConnectionString != want || !strings.HasPrefix(want, "Endpoint=sb://localhost:") || !strings.HasSuffix(want, ";UseDevelopmentEmulator=true;") {
-			t.Errorf("%s is at %s; want %s", n.Name, n.ConnectionString, want)
+			t.Errorf("%s has the connection string %s; want %s", n.Name, n.ConnectionString, want)
 		}
 		if entities := strings.Contains(n.AdminConnectionString, "sb://localhost:"); entities != (n.Name != "till") || n.Name == "shop" && n.AdminConnectionString != admin.ConnectionString {
 			t.Errorf("the entities of %s are at %s", n.Name, n.AdminConnectionString)
 		}
 		page := s.MustRequest(t, 200, "GET", s.Dashboard+"/n/"+n.Name, "", "")
 		if endpoint, _, _ := strings.Cut(want, ";"); !strings.Contains(page, endpoint+";") {
-			t.Errorf("the page of %s does not tell %s", n.Name, endpoint)
+			t.Errorf("the page of %s does not show %s", n.Name, endpoint)
 		}
 		sends(t, want, "to "+n.Name)
 	}
@@ -116,18 +116,18 @@ func TestPortsOfNamespaces(t *testing.T) {
 		}
 		code, _ := s.RequestHost(t, "GET", s.API+"/n/"+name+"/entities/made", "", "")
 		if (code == 200) != (name == "shop") {
-			t.Errorf("the queue made at shop's port: %d in %s", code, name)
+			t.Errorf("the queue created at shop's port: %d in %s", code, name)
 		}
 	}
 	if text := stray(t, admin.Address); !strings.Contains(text, "AMQP is on "+shop.Address+".") {
-		t.Errorf("AMQP at shop's port of HTTP hears %s", text)
+		t.Errorf("AMQP at shop's HTTP port got %s", text)
 	}
 
 	s.MustRequest(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
 	nowhere("when it was removed")
 	for _, name := range []string{"till", "default"} {
 		if got := bodies(t, s, name); got != "to "+name {
-			t.Errorf("in the end %s has %s", name, got)
+			t.Errorf("at the end %s has %s", name, got)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestSecurePortsOfNamespaces(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", ConfigFile: OrdersConfig(t), TLSDir: filepath.Join(t.TempDir(), "tls"), Listen: ofShop(t, "shop=amqps", "shop=https")})
 	FillNamespaces(t, s.API)
 	trust := TrustingTLS(t, s.Ready)
-	trust.ServerName, trust.InsecureSkipVerify = "till.localhost", true // no certificate is for that
+	trust.ServerName, trust.InsecureSkipVerify = "till.localhost", true // no certificate has that name
 	c, err := amqp.Dial(t.Context(), "amqps://"+portOf(t, s.Ready, "shop", server.KindAMQPS).Address, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous(), TLSConfig: trust})
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestSecurePortsOfNamespaces(t *testing.T) {
 		t.Errorf("%s, and shop has %s", w.Status, got)
 	}
 	if l := portOf(t, s.Ready, "shop", server.KindAMQPS); l.ConnectionString != "" {
-		t.Errorf("without TLS it is to be had by %s", l.ConnectionString)
+		t.Errorf("a port with a certificate has the connection string %s", l.ConnectionString)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestPortsArePassedOn(t *testing.T) {
 	if code, text := Request(t, "POST", b.Dashboard+"/api/v1/namespaces", `{"name":"shop","definitions":{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"orders"}]}]}}}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	Eventually(t, "a passes on to b", func() bool {
+	Eventually(t, "server a forwards to server b", func() bool {
 		code, text := Request(t, "GET", a.Dashboard+"/readyz?namespace=shop", "")
 		return code == http.StatusOK && strings.Contains(text, "are forwarded to the server at "+b.Dashboard)
 	})
@@ -295,16 +295,16 @@ func TestPortsOfTheServersOwn(t *testing.T) {
 		}
 	}
 	if err := sendsAs(t, s.AMQP, "none.localhost", "x"); err == nil {
-		t.Error("it is not asked for hosts at the other")
+		t.Error("a message for an unknown namespace was accepted")
 	}
 	if n := Entity(t, s, "orders").Counts.Active; n != 2 || s.ConnectionString == s.Listen[0].ConnectionString {
-		t.Errorf("there are %d messages; it is to be had by %s", n, s.ConnectionString)
+		t.Errorf("got %d messages; the connection string is %s", n, s.ConnectionString)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err := server.Run(ctx, server.Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: server.NoListener, Store: "memory:", Listen: ofShop(t, "default=amqp"), Ready: func(r server.Ready) {
 		if at := portOf(t, r, "default", server.KindAMQP); r.AMQP != at.Address || r.ConnectionString != at.ConnectionString {
-			t.Errorf("where it has no other: %+v", r)
+			t.Errorf("without --amqp: %+v", r)
 		}
 		cancel()
 	}}, new(strings.Builder))

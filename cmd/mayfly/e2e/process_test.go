@@ -62,7 +62,7 @@ func TestChild(t *testing.T) {
 type child struct {
 	cmd  *exec.Cmd
 	said Output
-	news chan server.Ready // each Ready that it prints, in order; closed at its end
+	news chan server.Ready // each Ready that the process prints, in order; closed when the process ends
 	done chan struct{}     // closed when it has ended
 	err  error             // its exit error; read after done
 }
@@ -138,13 +138,13 @@ func (p *child) next(ctx context.Context, state string) (server.Ready, error) {
 		case r, ok := <-p.news:
 			if !ok {
 				<-p.done
-				return server.Ready{}, fmt.Errorf("it has ended: %w\n%s", p.err, &p.said)
+				return server.Ready{}, fmt.Errorf("the program ended: %w\n%s", p.err, &p.said)
 			}
 			if r.State == state {
 				return r, nil
 			}
 		case <-ctx.Done():
-			return server.Ready{}, fmt.Errorf("it never was %s: %w\n%s", state, context.Cause(ctx), &p.said)
+			return server.Ready{}, fmt.Errorf("the program never became %s: %w\n%s", state, context.Cause(ctx), &p.said)
 		}
 	}
 }

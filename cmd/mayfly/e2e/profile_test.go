@@ -86,7 +86,7 @@ func profiled(t *testing.T, c server.Config, profile string, limits ...string) *
 	c.Limits = &l
 	s := Start(t, c)
 	if l.Namespace != "" {
-		t.Errorf("what was given was changed: %+v", l)
+		t.Errorf("given limits were changed: %+v", l)
 	}
 	return s
 }
@@ -116,17 +116,17 @@ func TestEmulatorProfile(t *testing.T) {
 	form := Get(t, s.Dashboard+"/n/sbemulatorns/queues/new")
 	for _, want := range []string{`name="DefaultMessageTimeToLive" value="1h"`, `name="MaxDeliveryCount" value="3"`, `placeholder="1h"`, "1 to 10.", "5s to 5m."} {
 		if !strings.Contains(form, want) {
-			t.Errorf("the form does not say %s", want)
+			t.Errorf("the form lacks %s", want)
 		}
 	}
 	settings := Get(t, s.Dashboard+"/n/sbemulatorns/t/prices/s/everything?tab=settings")
 	if !strings.Contains(settings, `<span class="dim">3</span>`) {
-		t.Error("the settings do not say that three tries are the default")
+		t.Error("the settings do not show the default of three deliveries")
 	}
 }
 
-// PROP-4 and the restrictions of the basic tier, in the words of the service, with the
-// namespace's name.
+// Errors of PROP-4 and of the restrictions of the basic tier have the texts of Service Bus, with
+// the namespace's name.
 func TestBasicProfile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Config.json")
 	if err := os.WriteFile(file, []byte(`{"UserConfig":{"Namespaces":[{"Name":"shop"}]}}`), 0o600); err != nil {
@@ -152,11 +152,11 @@ func TestBasicProfile(t *testing.T) {
 	form := Get(t, s.Dashboard+"/n/shop/queues/new?temporary=1")
 	for _, lacking := range []string{"RequiresSession", "RequiresDuplicateDetection", "ForwardTo", "AutoDeleteOnIdle"} {
 		if strings.Contains(form, fmt.Sprintf("name=%q", lacking)) {
-			t.Errorf("the form asks for %s", lacking)
+			t.Errorf("the form has a field for %s", lacking)
 		}
 	}
 	if !strings.Contains(form, `name="DefaultMessageTimeToLive" value="14d"`) {
-		t.Error("the form does not say how long messages live")
+		t.Error("the form does not show how long messages live")
 	}
 }
 

@@ -87,9 +87,9 @@ func aboutNothing() map[string]bool {
 var serverLine = regexp.MustCompile(`(?m)^(?:\$ )?mayfly .*$`)
 
 // TestDocsShellLines runs the shell commands of README and all pages from top to bottom, in one
-// folder and against one server: every request gets a response, at worst that its subject does not exist.
-// Of commands that start a server or use a store, only the flags are parsed. Other blocks need
-// an entry with the reason.
+// folder and against one server. Every request gets a response, which may be that its entity does
+// not exist. Of commands that start a server or use a store, only the flags are parsed. Other
+// blocks need an entry with the reason.
 func TestDocsShellLines(t *testing.T) {
 	t.Parallel()
 	RequirePrograms(t, "bash", "curl")
@@ -140,7 +140,7 @@ curl() {
 				t.Fatal(err)
 			}
 			if n := strings.Count(b.text, "curl "); n != strings.Count("\n"+string(asked), "\n"+"2")+strings.Count("\n"+string(asked), "\n4") {
-				t.Errorf("%s: of %d lines these were answered:\n%s\n%s", b.page, n, asked, out)
+				t.Errorf("%s: of %d lines these got a response:\n%s\n%s", b.page, n, asked, out)
 			}
 			for line := range strings.Lines(string(asked)) {
 				ran++
@@ -157,12 +157,12 @@ curl() {
 				}
 			}
 			if why == "" {
-				t.Errorf("%s: nothing runs this, and nobody says why:\n%s", b.page, b.text)
+				t.Errorf("%s: no test runs this block, and onlyShown lacks a reason:\n%s", b.page, b.text)
 			}
 		}
 	}
 	if ran < 25 || read < 6 {
-		t.Errorf("%d lines were run, and of %d the flags were read", ran, read)
+		t.Errorf("%d lines were run, and the flags of %d were parsed", ran, read)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestExamplesAreUnderstood(t *testing.T) {
 	for _, d := range command.All() {
 		for _, e := range d.Examples {
 			if flagsOf(t, t.Context(), t.TempDir(), e.Line) == 0 {
-				t.Errorf("%s: %s is no line of this program", d.Name, e.Line)
+				t.Errorf("%s: %s is not a command line of this program", d.Name, e.Line)
 			}
 		}
 	}

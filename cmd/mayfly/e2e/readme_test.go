@@ -79,7 +79,7 @@ func inDocs(t *testing.T, name, mark, want string) {
 		return
 	}
 	if !*update {
-		t.Errorf("the table of %s in %s is not this; go test ./cmd/mayfly/e2e -run %s -update writes it:\n%s", mark, file, t.Name(), want)
+		t.Errorf("the table of %s in %s is out of date; go test ./cmd/mayfly/e2e -run %s -update writes it:\n%s", mark, file, t.Name(), want)
 		return
 	}
 	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
@@ -104,7 +104,7 @@ func TestDocsCommandLines(t *testing.T) {
 	}
 	blocks := regexp.MustCompile("(?s)\n```sh\n(.*?\n)```\n").FindAllStringSubmatch(doc(t, "command-line"), -1)
 	if len(blocks) == 0 {
-		t.Fatal("there are no lines")
+		t.Fatal("the page has no examples")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -118,7 +118,7 @@ func TestDocsCommandLines(t *testing.T) {
 		}
 		for _, said := range regexp.MustCompile(`(?m)#> (.*)$`).FindAllStringSubmatch(block[1], -1) {
 			if !strings.Contains(string(out), said[1]) {
-				t.Errorf("nothing printed %q:\n%s\n%s", said[1], block[1], out)
+				t.Errorf("the output lacks %q:\n%s\n%s", said[1], block[1], out)
 			}
 		}
 	}

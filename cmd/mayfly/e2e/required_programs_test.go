@@ -17,7 +17,7 @@ func RequirePrograms(t *testing.T, programs ...string) {
 		case os.Getenv("MAYFLY_SHELL") == "require":
 			t.Fatalf("MAYFLY_SHELL=require, but %v", err)
 		default:
-			t.Skipf("its lines are for %s, which this system does not have", name)
+			t.Skipf("the test runs %s, which this system does not have", name)
 		}
 	}
 }

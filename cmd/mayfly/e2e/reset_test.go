@@ -32,7 +32,7 @@ func TestReset(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "m.db")
 	s := Start(t, server.Config{Store: store, AllowReset: true})
 	if got := resetting(t, s.Ready); got != `{"deleted":0,"created":0}` {
-		t.Errorf("of nothing: %s", got)
+		t.Errorf("reset of an empty server: %s", got)
 	}
 	for _, body := range []string{
 		`{"kind":"queue","path":"reset"}`, `{"kind":"queue","path":"b"}`, `{"kind":"queue","path":"a","properties":{"ForwardTo":"b"}}`,
@@ -55,17 +55,17 @@ func TestReset(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if text := Get(t, s.Dashboard+"/api/v1/activity"); !strings.Contains(text, "reset by 127.0.0.1") || !strings.Contains(text, "entity-deleted") {
-		t.Errorf("nobody tells: %s", text)
+		t.Errorf("no event reports the reset: %s", text)
 	}
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	s = Start(t, server.Config{Store: store})
 	if text := Get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, `"path"`) {
-		t.Errorf("after a restart there is %s", text)
+		t.Errorf("after a restart got %s", text)
 	}
 	if text := Get(t, s.Dashboard+"/api/v1/views"); !strings.Contains(text, `"late"`) {
-		t.Errorf("what somebody has set up is data of messages: %s", text)
+		t.Errorf("settings were deleted like messages: %s", text)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestResetToConfig(t *testing.T) {
 		t.Errorf("the queue is %+v", q)
 	}
 	if text := Get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "extra") {
-		t.Errorf("there is %s", text)
+		t.Errorf("got %s", text)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestWhoMayReset(t *testing.T) {
 		}
 	}
 	if text := Get(t, r.Dashboard+"/api/v1/entities"); !strings.Contains(text, `"q"`) {
-		t.Errorf("there is %s", text)
+		t.Errorf("got %s", text)
 	}
 }
 
@@ -177,9 +177,9 @@ func TestSDKAfterReset(t *testing.T) {
 			t.Errorf("round %d: got %s", round, got[0].Body)
 		}
 		resetting(t, s.Ready)
-		// Its lock was deleted with the entity.
+		// The lock was deleted together with the entity.
 		if err := to.CompleteMessage(ctx, got[0], nil); err == nil {
-			t.Errorf("round %d: a message of before the reset was completed", round)
+			t.Errorf("round %d: a message from before the reset was completed", round)
 		}
 	}
 }

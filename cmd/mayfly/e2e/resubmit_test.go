@@ -25,7 +25,7 @@ func TestResubmitOne(t *testing.T) {
 	counts := func(want api.Counts) {
 		t.Helper()
 		if c := Entity(t, s, "orders").Counts; c != want {
-			t.Fatalf("there are %+v, want %+v", c, want)
+			t.Fatalf("got %+v, want %+v", c, want)
 		}
 	}
 	last := func(in string) api.Message {
@@ -65,10 +65,10 @@ func TestResubmitOne(t *testing.T) {
 	run(cli.ExitOK, "", `"subject":"new"`, "Nothing was done", "resubmit", "orders", "--sequence-number", "1", "--set", "subject=new", "--dry-run")
 	counts(api.Counts{DeadLetter: 4})
 
-	// Unchanged, except its dead-letter reasons.
+	// Without options, everything but the dead-letter reason and description is kept.
 	run(cli.ExitOK, "", "Message #4 was resubmitted to orders: #5.\n", "", "resubmit", "orders/$deadletterqueue", "--sequence-number", "4")
 	if m := last("orders"); m.ScheduledEnqueueTime != "" || *m.Body != "wrong" || m.MessageID != "m-1" || m.Subject != "old" || m.TimeToLive != "PT1H" && m.TimeToLive != "1h" || len(m.Properties) != 2 || *m.SessionID != "s" || m.ReplyToSessionID != "rs" {
-		t.Errorf("it is %+v", m)
+		t.Errorf("got %+v", m)
 	}
 	counts(api.Counts{Active: 1, DeadLetter: 3})
 
@@ -82,7 +82,7 @@ func TestResubmitOne(t *testing.T) {
 	m := last("orders")
 	if *m.Body != `{"total":1}` || m.MessageID != "m-2" || m.Subject != "new" || m.CorrelationID != "" || m.PartitionKey != "" || *m.SessionID != "z" || m.ContentType != "application/json" ||
 		m.To != "t2" || m.ReplyTo != "r2" || m.ReplyToSessionID != "rs2" || m.ExpiresAt.Sub(m.EnqueuedTime).Hours() != 2 {
-		t.Errorf("it is %+v", m)
+		t.Errorf("got %+v", m)
 	}
 	for name, want := range map[string]string{"region": "eu", "n": "3", "more": "1.5"} {
 		if v, _ := m.Properties.Lookup(name); v.Text() != want {
@@ -91,7 +91,7 @@ func TestResubmitOne(t *testing.T) {
 	}
 	run(cli.ExitOK, "from\xffpipe", `{"sequenceNumber":7}`, "", "resubmit", "orders", "--sequence-number", "2", "--set", "body=@-", "--copy", "--json")
 	if m := last("orders"); m.BodyBase64 == nil || *m.BodyBase64 != "ZnJvbf9waXBl" {
-		t.Errorf("it is %+v", m)
+		t.Errorf("got %+v", m)
 	}
 	counts(api.Counts{Active: 3, DeadLetter: 2})
 	run(cli.ExitOK, "", "Message #2 was resubmitted as a copy to later: #1.\n", "", "resubmit", "orders", "--sequence-number", "2", "--set", "at=1h", "--to", "later", "--copy")

@@ -26,7 +26,7 @@ func TestRulesCommand(t *testing.T) {
 		line            string
 		more            []string
 		code            int
-		want, complaint string // the output without runs of spaces
+		want, complaint string // the output, with runs of spaces reduced to one
 	}{
 		{"rules" + eu, nil, cli.ExitOK, "NAME FILTER ACTION $Default everything", ""},
 		{"rules create" + eu + " dear", []string{"--filter", "price > 100", "--action", "SET dear = TRUE"}, cli.ExitOK, "$Default everything dear price > 100 SET dear = TRUE", ""},

@@ -98,14 +98,14 @@ func TestPrintedLineSendsAMessage(t *testing.T) {
 	for round := range 2 {
 		s := Start(t, server.Config{Store: store})
 		if !strings.Contains(s.Out.String(), s.Curl) || !strings.Contains(s.Out.String(), s.Dashboard) || strings.Count(s.Out.String(), "\n") > 9 {
-			t.Errorf("printed is %q", s.Out)
+			t.Errorf("printed %q", s.Out)
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", s.Curl+" -sS --fail-with-body")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v %s", s.Curl, err, out)
 		}
 		if got := Entity(t, s, "hello").Counts.Active; got != int64(round+1) {
-			t.Errorf("in round %d there are %d messages", round, got)
+			t.Errorf("in round %d got %d messages", round, got)
 		}
 		if !strings.Contains(Get(t, s.Dashboard+"/"), "<!doctype html>") || !strings.Contains(Get(t, s.Admin+"/health"), "healthy") {
 			t.Error("a port does not answer")
@@ -114,7 +114,7 @@ func TestPrintedLineSendsAMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := net.Dial("tcp", strings.TrimPrefix(s.Admin, "http://")); err == nil {
-			t.Error("it still accepts")
+			t.Error("the port still accepts connections")
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 		return file
 	}
 	store := "sqlite:" + filepath.Join(dir, "mayfly.db")
-	file := write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns", // as shipped
+	file := write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns", // like the emulator's sample
 		"Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":false}}],
 		"Topics":[{"Name":"topic.1","Subscriptions":[{"Name":"s1"}]}]}]}}`)
 	s := Start(t, server.Config{Store: store, ConfigFile: file})
@@ -158,7 +158,8 @@ func TestDefinitionIsApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// It updates, deletes nothing, and the name of the flag takes precedence.
+	// A changed file updates entities and deletes none. The namespace's name in the flag takes
+	// precedence over the file's.
 	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT10S"}}]}],"Logging":{"Type":"File","Level":"Debug"}}}`)
 	var log Output
 	s = Start(t, server.Config{Store: store, ConfigFile: file, Namespace: "mine", Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -182,7 +183,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 	}
 	s = Start(t, server.Config{Store: store})
 	if text := Get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "another") {
-		t.Errorf("half of a file was applied: %s", text)
+		t.Errorf("part of an invalid file was applied: %s", text)
 	}
 }
 
@@ -207,7 +208,7 @@ func TestLimitReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestStartIsRefused checks every startup error: it is one sentence, and nothing keeps running.
+// TestStartIsRefused checks every startup error: it is one sentence, and leaves nothing running.
 func TestStartIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -292,9 +293,9 @@ func TestStartIsRefused(t *testing.T) {
 				c.Store = "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db")
 			}
 			if name == "an unreadable folder" && runtime.GOOS == "windows" {
-				t.Skip("folders have no modes here")
+				t.Skip("folders have no modes on this system")
 			}
-			c.Ready = func(server.Ready) { t.Error("it started") }
+			c.Ready = func(server.Ready) { t.Error("the server started") }
 			var out bytes.Buffer
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -308,7 +309,7 @@ func TestStartIsRefused(t *testing.T) {
 				}
 			}
 			if c.ConfigFile == "" && strings.Contains(err.Error(), "\n") {
-				t.Errorf("that is more than a sentence: %v", err)
+				t.Errorf("the error is more than one sentence: %v", err)
 			}
 			if c.ConfigFile != "" {
 				return
@@ -368,7 +369,7 @@ func TestStopWaitsForNobodyWhoWaits(t *testing.T) {
 	}()
 	for Entity(t, s, "q").AccessedAt == nil { // until the receiver waits
 		if t.Context().Err() != nil {
-			t.Fatal("it never waited")
+			t.Fatal("the receiver never waited")
 		}
 	}
 	began := time.Now()
@@ -376,7 +377,7 @@ func TestStopWaitsForNobodyWhoWaits(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-polled; err != nil {
-		t.Errorf("whoever waited was told %v", err)
+		t.Errorf("the waiting receiver got %v", err)
 	}
 	if took := time.Since(began); took >= server.ShutdownTimeout {
 		t.Errorf("it took %v", took)
@@ -391,16 +392,16 @@ func FuzzLimits(f *testing.F) {
 		l, err := server.ParseLimits("emulator", []string{s})
 		if err != nil {
 			if strings.Contains(err.Error(), engine.ErrArgument.Error()) {
-				t.Errorf("%v is not for people", err)
+				t.Errorf("%v is not an error for users", err)
 			}
 			return
 		}
 		name, _, _ := strings.Cut(s, "=")
 		if name = strings.TrimSpace(name); !strings.Contains(fmt.Sprint(engine.LimitNames()), name) {
-			t.Errorf("%q set something", s)
+			t.Errorf("%q was accepted, but names no limit", s)
 		}
 		if again, err := server.ParseLimits("emulator", []string{s, s}); err != nil || !cmp.Equal(again, l) {
-			t.Errorf("twice it is %v, %v", again, err)
+			t.Errorf("the second time got %v, %v", again, err)
 		}
 	})
 }

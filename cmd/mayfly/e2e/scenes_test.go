@@ -60,7 +60,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 		const title, step = "Doba života a nedoručené zprávy", "Dvě fronty."
 		says("", 0, title, "scenes", "list")
 		if told := says("", 0, title+"\nZpráva může", "scenes", "play", "deadline", "--auto"); !strings.Contains(told, step) || strings.Contains(told, "Two queues.") {
-			t.Errorf("it is told in %s", told)
+			t.Errorf("the scene was printed as %s", told)
 		}
 		says("", 0, "Two queues.", "scenes", "play", "deadline", "--auto", "--lang", "en")
 	})
@@ -70,20 +70,21 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	says(LunchScene, 0, "Added the scene dinner", "scenes", "add", "-", "--id", "dinner")
 	says("", 4, "The scene 'deadline' is built in. Choose another ID.", "scenes", "add", file, "--id", "deadline")
 
-	// A scene that is played to its end leaves nothing; its namespace can be opened meanwhile.
+	// A scene that is played to its end leaves no namespace. While it is played, its namespace can
+	// be opened.
 	got := says("", 0, "They are gone.", "scenes", "play", "lunch", "--auto")
 	want := "Lunch\nWhat nobody fetches gets cold.\n\nIn the browser: NAME\n\n1 of 2\n  Two soups.\n  ✓ They wait.\n\n2 of 2, after 1m0s\n  Nobody comes.\n  ✓ They are gone.\n"
 	if got := regexp.MustCompile(`http\S+`).ReplaceAllString(got, "NAME"); got != want {
-		t.Errorf("it is played as %q; want %q", got, want)
+		t.Errorf("the scene printed %q; want %q", got, want)
 	}
 	if got := says("\nb\n\n\n", 0, "They are gone.", "scenes", "play", "lunch"); strings.Count(got, "Two soups.") != 2 || !strings.Contains(got, "b goes back") {
 		t.Errorf("with Enter, back and Enter: %s", got)
 	}
 	if got := says("\nq\n", 0, "They wait.", "scenes", "play", "lunch"); strings.Contains(got, "Nobody comes.") {
-		t.Errorf("it was ended: %s", got)
+		t.Errorf("the scene was ended: %s", got)
 	}
 	if got := s.Namespaces(t); got != "default serving standard 0;" {
-		t.Errorf("there is left: %s", got)
+		t.Errorf("remaining namespaces: %s", got)
 	}
 
 	got = says("", 0, "stays for a while", "scenes", "play", "dinner", "--auto", "--keep")
@@ -100,7 +101,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	write(strings.Replace(LunchScene, "active: 0", "active: 3", 1))
 	says("", 0, "", "scenes", "add", file)
 	if got := says("", 1, "a check of the scene failed", "scenes", "play", "lunch", "--auto"); !strings.Contains(got, "✗ They are gone. kitchen has 0 active, not 3.") {
-		t.Errorf("it is not so: %s", got)
+		t.Errorf("the error is not as expected: %s", got)
 	}
 
 	check := func(code int, want string, args ...string) {
@@ -166,7 +167,7 @@ func TestScenesOfAFolder(t *testing.T) {
 		t.Errorf("they are %+v", all.Scenes)
 	}
 	if told, complaint, code := RunCommand(t, "", "scenes", "play", "lunch", "--auto", "--server", s.Dashboard); code != cli.ExitOK || !strings.Contains(told, "They are gone.") {
-		t.Errorf("it is played as %d %q %q", code, told, complaint)
+		t.Errorf("the scene was played with %d %q %q", code, told, complaint)
 	}
 	s.MustRequest(t, 409, "PUT", s.API+"/scenes/lunch", "", LunchScene)
 	s.MustRequest(t, 400, "DELETE", s.API+"/scenes/lunch", "", "")
@@ -181,15 +182,15 @@ func TestScenesOfAFolder(t *testing.T) {
 	write("09-snack.yaml", "title: [")
 	var printed, complaint bytes.Buffer
 	if code := serve(&printed, &complaint); code != cli.ExitFailed || printed.Len() > 0 {
-		t.Errorf("with one that is wrong it ends with %d, and prints %q", code, &printed)
+		t.Errorf("with an invalid scene the server ended with %d, and printed %q", code, &printed)
 	}
 	for _, want := range []string{"--scenes " + folder + " is invalid, so nothing was started", "08-supper.yaml: line 1: 'title' must be", "08-supper.yaml: line 10, step 2, action 1: 'wait' must be", "09-snack.yaml: line 1: The scene cannot be read"} {
 		if !strings.Contains(complaint.String(), want) {
-			t.Errorf("it says %q, and not %q", &complaint, want)
+			t.Errorf("got %q, want %q", &complaint, want)
 		}
 	}
 	if strings.Contains(complaint.String(), "lunch") || strings.Contains(complaint.String(), "notes") {
-		t.Errorf("it complains of others: %q", &complaint)
+		t.Errorf("valid scenes are reported: %q", &complaint)
 	}
 }
 
@@ -203,12 +204,13 @@ func TestScenesStay(t *testing.T) {
 				s.MustRequest(t, 200, "PUT", s.API+"/scenes/lunch", "", LunchScene)
 			}
 			if text := s.MustRequest(t, 200, "GET", s.API+"/scenes/lunch", "", ""); !strings.Contains(text, `"from":"added"`) {
-				t.Errorf("it is %s", text)
+				t.Errorf("got %s", text)
 			}
 		})
 	}
 
-	// If the folder has another scene of that name, the page says so until it is removed.
+	// If the folder has a scene with the ID of an added one, the page reports that until the added
+	// scene is deleted.
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "lunch.yaml"), []byte(LunchScene), 0o600); err != nil {
 		t.Fatal(err)
@@ -216,11 +218,11 @@ func TestScenesStay(t *testing.T) {
 	s := Start(t, server.Config{Store: store, Scenes: folder})
 	const says = "folder of scenes. Choose another ID."
 	if text := s.MustRequest(t, 200, "GET", s.Dashboard+"/scenes", "", ""); !strings.Contains(text, says) {
-		t.Error("the page does not say what is wrong with it")
+		t.Error("the page does not report that two scenes have the ID lunch")
 	}
 	s.MustRequest(t, 204, "DELETE", s.API+"/scenes/lunch", "", "")
 	if text := s.MustRequest(t, 200, "GET", s.Dashboard+"/scenes", "", ""); strings.Contains(text, says) {
-		t.Error("it is still there")
+		t.Error("the page still reports two scenes with the ID lunch")
 	}
 	s.MustRequest(t, 200, "GET", s.API+"/scenes/lunch", "", "")
 }

@@ -37,7 +37,7 @@ func (g *goSDK) lockOutlives(ctx context.Context) {
 	a, b := g.one(ctx, r), g.one(ctx, r)
 	g.must(r.Close(ctx))
 	if err := r.CompleteMessage(ctx, a, nil); err == nil {
-		g.Fatal("settled by a receiver that is closed")
+		g.Fatal("a closed receiver settled a message")
 	}
 	other := g.receiver(q, nil)
 	g.must(other.RenewMessageLock(ctx, b, nil))
@@ -118,7 +118,7 @@ func (g *goSDK) noSession(ctx context.Context) {
 	brief, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	if _, err := g.c.AcceptNextSessionForQueue(brief, q, nil); err == nil {
-		g.Fatal("there was a session")
+		g.Fatal("got a session")
 	}
 	g.send(ctx, q, &azservicebus.Message{SessionID: new("a")})
 	s, err := g.c.AcceptNextSessionForQueue(ctx, q, nil) // a cancelled accept did not get the session
@@ -145,7 +145,7 @@ func (g *goSDK) codes(ctx context.Context) {
 	}
 	r := g.receiver(q, nil)
 	if _, err := r.ReceiveDeferredMessages(ctx, []int64{77}, nil); err == nil {
-		g.Fatal("there was a deferred message")
+		g.Fatal("got a deferred message")
 	}
 	g.must(s.SendMessage(ctx, &azservicebus.Message{Body: []byte("still")}, nil))
 	g.equal(string(g.one(ctx, r).Body), "still")

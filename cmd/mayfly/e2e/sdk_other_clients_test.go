@@ -32,7 +32,7 @@ type otherClient struct {
 	language string
 	packages []string // packages whose versions are in the documentation
 	protocol string   // the protocol
-	port443  bool     // it only administers at port 443 of the host
+	port443  bool     // its administration only connects to port 443 of the host
 }
 
 const (

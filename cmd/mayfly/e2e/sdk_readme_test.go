@@ -21,7 +21,7 @@ func TestDocsScripts(t *testing.T) {
 		blocks[found[0][1]] = found[0][2]
 	}
 	if len(blocks) != 5 || blocks["csharp"] == "" {
-		t.Fatalf("there are %d scripts", len(blocks))
+		t.Fatalf("got %d scripts", len(blocks))
 	}
 	longtest.Require(t, "the scripts of the documentation")
 	for called, l := range languages() {
@@ -30,7 +30,7 @@ func TestDocsScripts(t *testing.T) {
 			l.installed(t)
 			s := start(t, "--store", "memory:", "--config", OrdersConfig(t))
 			if out := l.run(t, s, blocks[l.name]); !strings.HasPrefix(out, "hello from "+called) {
-				t.Errorf("it wrote %q", out)
+				t.Errorf("the script printed %q", out)
 			}
 		})
 	}

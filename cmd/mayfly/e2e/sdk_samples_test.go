@@ -114,7 +114,7 @@ func TestSamplesSendAgain(t *testing.T) {
 			}
 			wanted := map[string]string{"text": "ü\n\"x\"", "on": "true", "n": "-5", "l": "9007199254740993", "d": "1.5", "t": "2026-07-14T10:00:00.5Z"}
 			if called == "JavaScript" || called == "Python" {
-				delete(wanted, "l") // the sample says so
+				delete(wanted, "l") // the sample documents that it omits this property
 			}
 			if d := cmp.Diff(wanted, seen); d != "" {
 				t.Error(d)
@@ -140,7 +140,7 @@ func fileOf(t *testing.T, name, text string) string {
 }
 
 // runSample runs a sample, and checks that it received and completed the messages, or that the
-// messages it sent are there.
+// messages it sent have arrived.
 func runSample(t *testing.T, s *served, l language, task sample.Task, p sample.Sample) {
 	properties := fmt.Sprintf(`{"RequiresSession":%t}`, task.InSession)
 	at := task.Queue
@@ -165,7 +165,7 @@ func runSample(t *testing.T, s *served, l language, task sample.Task, p sample.S
 	}
 	out := l.run(t, s, p.Code)
 	if task.Receives && !strings.HasPrefix(out, hello) {
-		t.Errorf("it wrote %q; it is\n%s", out, p.Code)
+		t.Errorf("the sample printed %q; it is\n%s", out, p.Code)
 	}
 	var left api.Messages
 	if err := json.Unmarshal(s.call(t, http.StatusOK, "GET", "/peek/"+at, ""), &left); err != nil {
@@ -182,6 +182,6 @@ func runSample(t *testing.T, s *served, l language, task sample.Task, p sample.S
 		}
 	}
 	if !slices.Equal(bodies, want) {
-		t.Errorf("it left %q; it is\n%s", bodies, p.Code)
+		t.Errorf("the sample sent %q; it is\n%s", bodies, p.Code)
 	}
 }

@@ -41,8 +41,8 @@ func languages() map[string]language {
 	}
 }
 
-// installed skips a test if the language's SDK is not installed. Go's always is, but building a
-// program with it takes long.
+// installed skips a test if the language's SDK is not installed. Go's is always installed, but
+// building a program with it takes long.
 func (l language) installed(t *testing.T) {
 	t.Helper()
 	if l.name == "go" {

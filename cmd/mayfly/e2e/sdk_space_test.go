@@ -27,7 +27,7 @@ func TestSDKsFindTheirNamespace(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages() {
 		if l.name == "go" || l.name == "java" {
-			continue // Go is below; a program cannot set Java's resolver
+			continue // Go is tested below; a program cannot set Java's resolver
 		}
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +44,7 @@ func TestSDKsFindTheirNamespace(t *testing.T) {
 				want += "\nnone.localhost refused: true"
 			}
 			if strings.TrimSpace(out) != want {
-				t.Errorf("it found\n%s\nwant\n%s", out, want)
+				t.Errorf("the program printed\n%s\nwant\n%s", out, want)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestGoSDKFindsItsNamespace(t *testing.T) {
 		c, err := azservicebus.NewClientFromConnectionString(strings.Replace(s.ConnectionString, "sb://localhost", "sb://"+host, 1), &azservicebus.ClientOptions{
 			RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
 			NewWebSocketConn: func(context.Context, azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
-				return DialWebSocket(t, s.Admin, websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}}) // as a resolver would
+				return DialWebSocket(t, s.Admin, websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}}) // connects to the server, as if the host name had been resolved
 			},
 		})
 		if err != nil {
@@ -91,7 +91,7 @@ func TestGoSDKFindsItsNamespace(t *testing.T) {
 	for _, tc := range []struct{ host, want string }{
 		{"till.localhost", "nothing"}, {"localhost", "nothing"}, {"SHOP.localhost", "theirs"}, {"none.localhost", "The namespace 'none' does not exist."},
 	} {
-		wait := 2 * time.Second // nothing comes, however long one waits
+		wait := 2 * time.Second // no message arrives, however long the wait
 		if tc.want != "nothing" {
 			wait = time.Minute
 		}

@@ -58,7 +58,7 @@ func TestSDKsTrust(t *testing.T) {
 			}
 			runs := [][]string{args}
 			if l.name == "java" { // for Python it would change the installed certifi
-				runs = append(runs, append(args, "--apply")) // after the run before has created the store
+				runs = append(runs, append(args, "--apply")) // the previous run has created the store
 			}
 			for _, args := range runs {
 				steps, complaint, code := RunCommand(t, "", args...)

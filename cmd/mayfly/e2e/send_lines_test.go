@@ -34,7 +34,7 @@ func TestSendLines(t *testing.T) {
 	step(cli.ExitNotFound, `{"body":"x"}`, "", "could not be found.; 0 messages were sent before that")
 	step(cli.ExitOK, many.String(), "Sent 1201 messages to q.\n", "", "--create")
 	if got := Entity(t, s, "q").Counts.Active; got != 1201 {
-		t.Errorf("there are %d", got)
+		t.Errorf("got %d messages", got)
 	}
 	out, _, _ := RunCommand(t, "", "peek", "q", "--limit", "2", "--json", "--from", "1200")
 	step(cli.ExitOK, out, "Sent 2 messages to q.\n", "")                                               // output of peek can be sent
@@ -69,7 +69,7 @@ func TestSendLines(t *testing.T) {
 	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl, each line contains the whole message", "--ttl", "1h")
 	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl, each line contains the whole message", "hello")
 	if got := Entity(t, s, "q").Counts.Active; got != 1207 {
-		t.Errorf("there are %d", got)
+		t.Errorf("got %d messages", got)
 	}
 }
 

@@ -82,22 +82,22 @@ func TestNamespaces(t *testing.T) {
 	s.MustRequest(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{"body":"theirs"},{"body":"theirs too"}]`)
 	want := "default serving standard 1;demo serving standard 0;shop serving premium 2;"
 	if got := s.Namespaces(t); got != want {
-		t.Errorf("there is %s; want %s", got, want)
+		t.Errorf("got %s; want %s", got, want)
 	}
 	if text := s.MustRequest(t, 200, "DELETE", s.Admin+"/orders/messages/head?timeout=1", "shop.localhost", ""); text != "theirs" {
-		t.Errorf("from shop came %q", text)
+		t.Errorf("from shop got %q", text)
 	}
 	if text := s.MustRequest(t, 200, "DELETE", s.Admin+"/orders/messages/head?timeout=1", "", ""); text != "ours" {
-		t.Errorf("from the server's own came %q", text)
+		t.Errorf("from the server's own namespace got %q", text)
 	}
 	if page := s.MustRequest(t, 200, "GET", s.Dashboard+"/n/SHOP", "", ""); !strings.Contains(page, "Endpoint=sb://shop.localhost") || !strings.Contains(page, `href="/n/demo"`) {
-		t.Error("shop's overview has no connection string of its own, or no menu")
+		t.Error("shop's overview lacks its own connection string, or the menu")
 	}
 	if out, complaint, code := RunCommand(t, "", "namespaces", "update", "shop", "--profile", "emulator", "--server", s.Dashboard); code != 0 || out != "The namespace shop has the limits of emulator: serving.\n" {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 	if got, want := s.Namespaces(t), "default serving standard 0;demo serving standard 0;shop serving emulator 1;"; got != want {
-		t.Errorf("changed there is %s; want %s", got, want)
+		t.Errorf("after the change got %s; want %s", got, want)
 	}
 	s.MustRequest(t, 200, "GET", s.Dashboard+"/n/shop", "", "")
 	s.MustRequest(t, 200, "GET", s.Admin+"/orders", "shop.localhost", "")
@@ -110,20 +110,20 @@ func TestNamespaces(t *testing.T) {
 		continue
 	}
 	if got, want := s.Namespaces(t), "default serving standard 0;shop serving emulator 1;"; got != want {
-		t.Errorf("after a restart there is %s; want %s", got, want)
+		t.Errorf("after a restart got %s; want %s", got, want)
 	}
 	var gone api.RemovedNamespace
 	if err := json.Unmarshal([]byte(s.MustRequest(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")), &gone); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(gone.MovedTo, "store.db")); err != nil || info.Size() == 0 {
-		t.Errorf("aside in %q: %v", gone.MovedTo, err)
+		t.Errorf("the store of the removed namespace is not in %q: %v", gone.MovedTo, err)
 	}
 	s.MustRequest(t, 404, "GET", s.API+"/n/shop/entities", "", "")
 	s.MustRequest(t, 404, "GET", s.Dashboard+"/n/shop", "", "")
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
 	if got, want := s.Namespaces(t), "default serving standard 0;shop serving standard 0;"; got != want {
-		t.Errorf("made anew there is %s; want %s", got, want)
+		t.Errorf("created again, got %s; want %s", got, want)
 	}
 }
 
@@ -148,18 +148,18 @@ func TestNamespaceThatFails(t *testing.T) {
 		if got := s.Namespaces(t); got == "default serving standard 0;bad failing  0;" {
 			break
 		} else if !strings.Contains(got, "opening") {
-			t.Fatalf("there is %s", got)
+			t.Fatalf("got %s", got)
 		}
 	}
 	for _, at := range []string{s.Dashboard + "/n/bad", s.API + "/n/bad/entities"} {
 		if text := s.MustRequest(t, 503, "GET", at, "", ""); !strings.Contains(text, "is not a Mayfly store") {
-			t.Errorf("%s does not say why: %.300s", at, text)
+			t.Errorf("%s does not show the reason: %.300s", at, text)
 		}
 	}
 	s.MustRequest(t, 503, "GET", s.Admin+"/orders", "bad.localhost", "")
 	s.MustRequest(t, 200, "GET", s.Dashboard+"/readyz", "", "")
 	if text := s.MustRequest(t, 200, "GET", s.Dashboard+"/namespaces", "", ""); !strings.Contains(text, "is not a Mayfly store") {
-		t.Error("the page does not say why")
+		t.Error("the page does not show the reason")
 	}
 }
 
@@ -206,8 +206,8 @@ func TestNamespaceIsRemovedUnderLoad(t *testing.T) {
 						close(enough)
 					}
 				case 404:
-					return // it is deleted
-				case 503: // it is being deleted
+					return // the namespace is deleted
+				case 503: // the namespace is being deleted
 				default:
 					t.Errorf("sending was answered with %d %s", code, text)
 					return
@@ -249,7 +249,7 @@ func TestNamespaceLeavesNothing(t *testing.T) {
 				}
 			})
 		}
-		Eventually(t, "both wait", func() bool {
+		Eventually(t, "both receivers wait", func() bool {
 			text := s.MustRequest(t, 200, "GET", api+"/entities", "", "")
 			return strings.Count(text, `"accessedAt"`) == 3
 		})
@@ -257,7 +257,7 @@ func TestNamespaceLeavesNothing(t *testing.T) {
 		s.MustRequest(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
 		all.Wait()
 		if took := time.Since(began); took > 8*time.Second {
-			t.Errorf("it took %s until all that was under way had ended", took)
+			t.Errorf("it took %s until everything in the namespace had ended", took)
 		}
 	}
 	count := func() int {
@@ -269,7 +269,7 @@ func TestNamespaceLeavesNothing(t *testing.T) {
 	for range 3 {
 		round()
 	}
-	Eventually(t, "as many goroutines as before", func() bool { return count() <= before+5 })
+	Eventually(t, "the number of goroutines is as before", func() bool { return count() <= before+5 })
 }
 
 // Fifty idle namespaces cost little memory.

@@ -56,11 +56,11 @@ func TestStandbySendsAMQPAway(t *testing.T) {
 			select {
 			case <-c.Done():
 			case <-ctx.Done():
-				t.Fatal("the connection goes on")
+				t.Fatal("the connection is still open")
 			}
 			// At that moment the server may not know the new owner yet.
 			if why := sentAway(t, c.Err()); !strings.Contains(why, tc.want) && !strings.Contains(why, "or to find its owner") {
-				t.Errorf("who was connected is told %q", why)
+				t.Errorf("a connected client got %q", why)
 			}
 			late, err := amqp.Dial(ctx, "amqp://"+r.AMQP, nil)
 			if err == nil {
@@ -68,7 +68,7 @@ func TestStandbySendsAMQPAway(t *testing.T) {
 				_, err = late.NewSession(ctx, nil)
 			}
 			if why := sentAway(t, err); !strings.Contains(why, tc.want) {
-				t.Errorf("who comes later is told %q", why)
+				t.Errorf("a later client got %q", why)
 			}
 			on.Release()
 			s.Next(server.StateReady)
@@ -100,7 +100,7 @@ func TestOwnerTellsWhereAMQPIs(t *testing.T) {
 		_, err = c.NewSession(ctx, nil)
 	}
 	if why := sentAway(t, err); !strings.Contains(why, owner.AMQP) {
-		t.Errorf("it says %q, not %s", why, owner.AMQP)
+		t.Errorf("the error is %q, without %s", why, owner.AMQP)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestSDKFindsTheOwner(t *testing.T) {
 	on.Seize(other)
 	second.Next(server.StateStandby)
 	on.Release()
-	select { // whichever is faster
+	select { // either standby may take over
 	case r := <-second.States:
 		two = r
 	case r := <-third.States:

@@ -29,7 +29,7 @@ type SharedServer struct {
 	Stop   context.CancelCauseFunc
 }
 
-// Output keeps what was printed so far.
+// Output records everything printed so far.
 type Output struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -83,13 +83,13 @@ func (s *SharedServer) Next(state string) server.Ready {
 	select {
 	case r := <-s.States:
 		if r.State != state {
-			s.t.Fatalf("it is %+v, want %s", r, state)
+			s.t.Fatalf("got %+v, want %s", r, state)
 		}
 		return r
 	case err := <-s.Ended:
-		s.t.Fatalf("it has ended: %v", err)
+		s.t.Fatalf("the server ended: %v", err)
 	case <-time.After(30 * time.Second):
-		s.t.Fatalf("it never was %s; printed is %s", state, &s.Out)
+		s.t.Fatalf("the server never became %s; printed %s", state, &s.Out)
 	}
 	panic("unreachable")
 }
@@ -104,7 +104,7 @@ func (s *SharedServer) End() {
 			s.t.Error(err)
 		}
 	case <-time.After(30 * time.Second):
-		s.t.Fatal("it does not end")
+		s.t.Fatal("the server does not end")
 	}
 }
 
@@ -130,7 +130,7 @@ func Request(t *testing.T, method, url, body string) (int, string) {
 var other = engine.Owner{Dashboard: "http://till-2.example:8080", Admin: "http://till-2.example:5300", Host: "till-2"}
 
 // TestStandsByAndServes checks that a server is a standby while another owns the namespace, takes
-// over when that server is gone, and serves its messages.
+// over when that server has ended, and serves its messages.
 func TestStandsByAndServes(t *testing.T) {
 	on := NewSharedStore()
 	first := StartShared(t, on, server.Config{Namespace: "shop", Advertise: "http://till-1.example/"})
@@ -141,10 +141,10 @@ func TestStandsByAndServes(t *testing.T) {
 	second := StartShared(t, on, server.Config{Namespace: "shop"})
 	standby := second.Next(server.StateStandby)
 	if standby.Owner != "http://till-1.example" || standby.Curl != "" || standby.Data != "MongoDB at 127.0.0.1:1, database shop" {
-		t.Errorf("it says %+v", standby)
+		t.Errorf("the standby reports %+v", standby)
 	}
 	if want := "Standing by: the server at http://till-1.example owns namespace shop."; !strings.HasPrefix(second.Out.String(), want) || strings.Count(second.Out.String(), "\n") != 1 {
-		t.Errorf("printed is %q", &second.Out)
+		t.Errorf("printed %q", &second.Out)
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/livez": 200, "/readyz": 503, "/": 503, "/n/shop/q/orders": 503, "/api/v1/entities": 503, "/live": 503} {
 		if code, text := Request(t, http.MethodGet, standby.Dashboard+path, ""); code != want || code == 503 && !strings.Contains(text, "http://till-1.example") {
@@ -161,16 +161,16 @@ func TestStandsByAndServes(t *testing.T) {
 	first.End()
 	taken := second.Next(server.StateReady)
 	if taken.Dashboard != standby.Dashboard || taken.Admin != standby.Admin {
-		t.Errorf("it moved from %+v to %+v", standby, taken)
+		t.Errorf("the addresses changed from %+v to %+v", standby, taken)
 	}
 	if code, text := Request(t, http.MethodPost, taken.Admin+"/orders/messages/head?timeout=5", ""); code != http.StatusCreated || text != "x" {
 		t.Errorf("got %d %s", code, text)
 	}
 	if code, _ := Request(t, http.MethodGet, taken.Dashboard+"/readyz", ""); code != 200 {
-		t.Errorf("it is not ready: %d", code)
+		t.Errorf("the server is not ready: %d", code)
 	}
 	if !strings.Contains(second.Out.String(), "Mayfly is running.") || strings.Contains(second.Out.String(), "secret") {
-		t.Errorf("printed is %q", &second.Out)
+		t.Errorf("printed %q", &second.Out)
 	}
 	second.End()
 }
@@ -188,10 +188,10 @@ func TestFencedServerStandsBy(t *testing.T) {
 		socket, polled := DialLive(t, r.Dashboard), poll(t, r)
 		on.Seize(other)
 		if got := s.Next(server.StateStandby); got.Owner != other.Dashboard {
-			t.Errorf("round %d: it stands by for %q", round, got.Owner)
+			t.Errorf("round %d: the standby names the owner %q", round, got.Owner)
 		}
 		if code := <-polled; code != http.StatusServiceUnavailable {
-			t.Errorf("round %d: whoever waited was told %d", round, code)
+			t.Errorf("round %d: the waiting receiver got %d", round, code)
 		}
 		if err := socket.WaitClosed(); err != nil {
 			t.Errorf("round %d: %v", round, err)
@@ -201,7 +201,7 @@ func TestFencedServerStandsBy(t *testing.T) {
 		}
 		on.Release()
 		if again := s.Next(server.StateReady); again.Dashboard != r.Dashboard {
-			t.Errorf("round %d: it moved to %+v", round, again)
+			t.Errorf("round %d: the addresses changed to %+v", round, again)
 		}
 		if code, text := Request(t, http.MethodPost, r.Admin+"/q/messages", "x"); code != http.StatusCreated {
 			t.Errorf("round %d: got %d %s", round, code, text)
@@ -220,7 +220,7 @@ func TestFencedServerStandsBy(t *testing.T) {
 		states = append(states, r.State)
 	}
 	if got, want := strings.Join(states, " "), "ready"+strings.Repeat(" standby ready", 3); got != want {
-		t.Errorf("it printed %s, want %s", got, want)
+		t.Errorf("the server printed %s, want %s", got, want)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestFencedServerSaysSoAtOnce(t *testing.T) {
 	on.hangs = true
 	on.mu.Unlock()
 	on.Seize(other)
-	Eventually(t, "it stands by", func() bool {
+	Eventually(t, "the server is a standby", func() bool {
 		code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return code == 503 && strings.Contains(text, "or to find its owner")
 	})
@@ -291,11 +291,11 @@ func TestOwnFormerEpochNeedsNoStandby(t *testing.T) {
 	on.take(on.process, on.owner) // as if another process had owned it for a moment, unnoticed
 	on.mu.Unlock()
 	if again := s.Next(server.StateReady); again.Dashboard != r.Dashboard {
-		t.Errorf("it moved to %+v", again)
+		t.Errorf("the addresses changed to %+v", again)
 	}
 	s.End()
 	if strings.Contains(s.Out.String(), "Standing by") {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 }
 
@@ -328,10 +328,10 @@ func TestStopWhileStandingBy(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	if _, err := http.Get(r.Dashboard + "/livez"); err == nil { //nolint:bodyclose // there is none
-		t.Error("it still answers")
+		t.Error("the server still answers")
 	}
 	if on.process != "another" {
-		t.Error("it took the namespace on its way out")
+		t.Error("the server took over the namespace while it was stopping")
 	}
 }
 
@@ -343,13 +343,13 @@ func TestOwnerChangesWhileStandingBy(t *testing.T) {
 	s := StartShared(t, on, server.Config{})
 	r := s.Next(server.StateStandby)
 	on.Seize(other)
-	Eventually(t, "it names the other one", func() bool {
+	Eventually(t, "the page names the new owner", func() bool {
 		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return strings.Contains(text, other.Dashboard)
 	})
 	s.End()
 	if strings.Count(s.Out.String(), "Standing by") != 1 {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 }
 
@@ -376,7 +376,7 @@ func TestAbsentStore(t *testing.T) {
 				t.Errorf("got %v, printed %q", err, &s.Out)
 			}
 			if n := on.Opened(); n < tc.least || n > tc.most {
-				t.Errorf("it tried %d times", n)
+				t.Errorf("the store was opened %d times", n)
 			}
 		})
 	}
@@ -386,20 +386,20 @@ func TestWaitsForItsStore(t *testing.T) {
 	on := NewSharedStore()
 	on.Fail(engine.ErrUnreachable)
 	s := StartShared(t, on, server.Config{StoreWait: time.Hour})
-	Eventually(t, "it tries again", func() bool { return on.Opened() > 1 })
+	Eventually(t, "the server tries again", func() bool { return on.Opened() > 1 })
 	if s.Out.String() != "" {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 	on.Fail(nil)
 	r := s.Next(server.StateReady)
 	if code, _ := Request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
-		t.Errorf("it is not ready: %d", code)
+		t.Errorf("the server is not ready: %d", code)
 	}
 
-	// Once it has owned the namespace, it never gives up, and reports why it waits.
+	// A server that has owned the namespace never gives up, and reports why it waits.
 	on.Fail(errors.New("MongoDB does not know this user"))
 	on.Seize(other)
-	Eventually(t, "it says why it waits", func() bool {
+	Eventually(t, "the server reports why it waits", func() bool {
 		code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return code == 503 && strings.Contains(text, "MongoDB does not know this user")
 	})
@@ -420,12 +420,12 @@ func TestStoreGoneWhileStandingBy(t *testing.T) {
 	s := StartShared(t, on, server.Config{})
 	r := s.Next(server.StateStandby)
 	on.Fail(errors.New("MongoDB has no primary"))
-	Eventually(t, "it says what is wrong", func() bool {
+	Eventually(t, "the standby reports the error", func() bool {
 		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return text == "Standing by: MongoDB has no primary.\n"
 	})
 	on.Fail(nil)
-	Eventually(t, "it names the owner again", func() bool {
+	Eventually(t, "the standby names the owner again", func() bool {
 		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return strings.Contains(text, other.Dashboard)
 	})
@@ -433,11 +433,12 @@ func TestStoreGoneWhileStandingBy(t *testing.T) {
 	s.Next(server.StateReady)
 	s.End()
 	if strings.Count(s.Out.String(), "Standing by") != 1 {
-		t.Errorf("printed is %q", &s.Out)
+		t.Errorf("printed %q", &s.Out)
 	}
 }
 
-// TestLostFileIsTheEnd checks that a store for one process is lost permanently.
+// TestLostFileIsTheEnd checks that a server ends when it loses a store that only one process can
+// use.
 func TestLostFileIsTheEnd(t *testing.T) {
 	on := NewSharedStore()
 	ended := make(chan error, 1)
@@ -474,7 +475,7 @@ func TestDefinitionIsAppliedByWhoeverOwns(t *testing.T) {
 	on.mu.Lock()
 	defer on.mu.Unlock()
 	if on.process != "" {
-		t.Error("it keeps the namespace that it does not serve")
+		t.Error("a server that does not serve the namespace keeps it")
 	}
 }
 

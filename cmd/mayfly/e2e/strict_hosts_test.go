@@ -11,8 +11,8 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// A host that is not that of a namespace means the server's own, at HTTP and AMQP ports, and is
-// refused with --strict-hosts; the server's own names are never refused.
+// A host name that belongs to no namespace selects the server's own namespace, at HTTP and AMQP
+// ports, and is refused with --strict-hosts. The server's own names are never refused.
 func TestStrictHosts(t *testing.T) {
 	const stray = "other.servicebus.windows.net"
 	for _, strict := range []bool{false, true} {

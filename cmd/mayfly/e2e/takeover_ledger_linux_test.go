@@ -17,7 +17,7 @@ import (
 	"mayfly/web/api"
 )
 
-// A fact is what a client knows about its request.
+// A fact is how certain a client is of the effect of its request.
 type fact int
 
 const (
@@ -41,7 +41,7 @@ type servers interface {
 	fail(what string)
 }
 
-// A ledger is what clients know about the messages of a namespace.
+// A ledger records what clients know about the messages of a namespace.
 type ledger struct {
 	t      *testing.T
 	f      servers
@@ -99,7 +99,7 @@ func (l *ledger) ask(ctx context.Context, patience time.Duration, method, url st
 		return 0
 	}
 	if out != nil && w.StatusCode < 300 && json.Unmarshal(body, out) != nil {
-		l.t.Errorf("%s: cannot be read: %s", url, body)
+		l.t.Errorf("%s: the response cannot be decoded: %s", url, body)
 	}
 	return w.StatusCode
 }
@@ -132,7 +132,7 @@ func (l *ledger) create() {
 	for _, queue := range []string{busy, aside} {
 		in := map[string]any{"kind": "queue", "path": queue, "properties": map[string]any{"LockDuration": "PT5M", "MaxDeliveryCount": 1000}}
 		if code := l.ask(l.t.Context(), pairPatience, http.MethodPost, at+l.api+"/entities", in, nil); code != http.StatusCreated {
-			l.t.Fatalf("the queue %s is %d", queue, code)
+			l.t.Fatalf("the creation of queue %s returned %d", queue, code)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (l *ledger) sendTo(at, queue, id string) bool {
 		return true
 	case 0, http.StatusServiceUnavailable:
 	default:
-		l.t.Errorf("%s: sending is %d", id, code)
+		l.t.Errorf("%s: sending returned %d", id, code)
 	}
 	return false
 }
@@ -176,7 +176,7 @@ func (l *ledger) write(in map[string]fact, id string, f fact) {
 	in[id] = f
 }
 
-// enough reports whether clients have sent as many messages as they may.
+// enough reports whether clients have reached the limit of sent messages.
 func (l *ledger) enough() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,7 +219,7 @@ func (l *ledger) take(ctx context.Context, at, queue string, most int, wait stri
 	for _, m := range got.Messages {
 		l.received++
 		if _, ok := l.sent[m.MessageID]; !ok {
-			l.t.Errorf("received %s, which nobody sent", m.MessageID)
+			l.t.Errorf("received %s, which no client has sent", m.MessageID)
 		}
 		if l.settled[m.MessageID] == certain && !stale {
 			l.t.Errorf("received %s, which was completed", m.MessageID)
@@ -265,7 +265,7 @@ func (l *ledger) settle(ctx context.Context, at string, d delivery) {
 	case 0, http.StatusServiceUnavailable, http.StatusGone, http.StatusNotFound: // a lock that is not durable may be lost
 		l.failed++
 	default:
-		l.t.Errorf("%s: completing is %d", d.MessageID, code)
+		l.t.Errorf("%s: completing returned %d", d.MessageID, code)
 	}
 }
 
@@ -303,8 +303,8 @@ func (l *ledger) advance() bool {
 	return true
 }
 
-// compare compares the queues with the ledger. Acknowledged messages are there or completed,
-// completed ones are not there, and none is there twice.
+// compare compares the queues with the ledger. Each acknowledged message is in a queue or was
+// completed, no completed message is in a queue, and none is there twice.
 func (l *ledger) compare() {
 	l.t.Helper()
 	at, _ := l.f.server(l.t.Context())
@@ -315,16 +315,16 @@ func (l *ledger) compare() {
 		_, tried := l.settled[id]
 		switch {
 		case there[id] > 1:
-			l.t.Errorf("%s is there %d times", id, there[id])
+			l.t.Errorf("%s exists %d times", id, there[id])
 		case there[id] == 1 && l.settled[id] == certain:
-			l.t.Errorf("%s was completed, and is there", id)
+			l.t.Errorf("%s was completed, but exists", id)
 		case there[id] == 0 && l.sent[id] == certain && !tried:
-			l.t.Errorf("%s was sent, and is not there", id)
+			l.t.Errorf("%s was sent, but does not exist", id)
 		}
 		delete(there, id)
 	}
 	for id := range there {
-		l.t.Errorf("%s is there, and nobody sent it", id)
+		l.t.Errorf("%s exists, but no client has sent it", id)
 	}
 }
 
@@ -342,7 +342,7 @@ func (l *ledger) look(at, queue string, there map[string]int) {
 			pause(ctx)
 			continue
 		case code != http.StatusOK:
-			l.t.Fatalf("to look is %d", code)
+			l.t.Fatalf("peeking returned %d", code)
 		}
 		if len(page.Messages) == 0 {
 			return

@@ -28,7 +28,7 @@ func TestOrderlyStopHandsOver(t *testing.T) {
 		t.Errorf("the same server serves: %+v", after)
 	}
 	if <-first.done; first.err != nil {
-		t.Errorf("the first one ended with %v\n%s", first.err, &first.said)
+		t.Errorf("the first server ended with %v\n%s", first.err, &first.said)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestTakeOvers(t *testing.T) {
 		who, r := f.serving(func(server.Ready) bool { return true })
 		way := random.IntN(len(ways))
 		if round < len(ways) {
-			way = round // each at least once
+			way = round // each way occurs at least once
 		}
 		after := ways[way](l, who, r)
 		if after.Epoch <= r.Epoch {
@@ -110,14 +110,15 @@ func (l *succession) stopInOrder(who *child, r server.Ready) server.Ready {
 		l.settle(l.t.Context(), after.Dashboard, d)
 	}
 	if <-who.done; who.err != nil {
-		l.t.Errorf("it ended with %v\n%s", who.err, &who.said)
+		l.t.Errorf("the owner ended with %v\n%s", who.err, &who.said)
 	}
 	l.pair.add()
 	return after
 }
 
-// freezeAndThaw freezes the owner for longer than its lease, unnoticed by itself. It must not
-// answer requests that arrive meanwhile, or as soon as it is resumed.
+// freezeAndThaw freezes the owner for longer than its lease; the process does not notice. It must
+// serve neither the requests that arrive while it is frozen nor those that arrive as soon as it is
+// resumed.
 func (l *succession) freezeAndThaw(who *child, r server.Ready) server.Ready {
 	l.t.Helper()
 	held := l.hold(r)
@@ -142,7 +143,7 @@ func (l *succession) freezeAndThaw(who *child, r server.Ready) server.Ready {
 	}
 	for range held {
 		if code := <-early; code == http.StatusNoContent {
-			l.t.Errorf("the former owner of epoch %d settled what it was asked while it was frozen, in epoch %d", r.Epoch, after.Epoch)
+			l.t.Errorf("the former owner of epoch %d settled a message while it was frozen, in epoch %d", r.Epoch, after.Epoch)
 		}
 	}
 	l.pair.state(who, server.StateStandby)

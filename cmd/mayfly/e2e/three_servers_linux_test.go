@@ -21,8 +21,8 @@ import (
 
 // TestThreeServers runs three servers on one store that own seven namespaces between them, while
 // clients send requests to each in turn, whatever it owns. One server is killed, one is added, one
-// is frozen and resumed, and one is stopped. Acknowledged messages are there exactly once or were
-// completed, and clients make progress each time.
+// is frozen and resumed, and one is stopped. Each acknowledged message exists exactly once, unless
+// it was completed, and clients make progress each time.
 func TestThreeServers(t *testing.T) {
 	c := newServerGroup(t, mongotest.URL(t), 3*time.Second)
 	first := c.add()
@@ -47,7 +47,7 @@ func TestThreeServers(t *testing.T) {
 			ledgers[name] = newLedger(t, c, "/api/v1/n/"+name)
 		}
 	}
-	c.until("every server knows of all and each owns some", func() bool {
+	c.until("every server knows all namespaces, and each owns some", func() bool {
 		owns := c.owners()
 		return len(owns) == len(ledgers) && len(owning(owns)) == 3
 	})
@@ -75,7 +75,7 @@ func TestThreeServers(t *testing.T) {
 		if all.Wait(); stuck.Load() > 0 {
 			c.fail(fmt.Sprintf("%s: clients of %d namespaces do not get on", when, stuck.Load()))
 		}
-		t.Logf("%s: clients of all namespaces get on after %v; owners: %v", when, time.Since(began).Round(10*time.Millisecond), owning(c.owners()))
+		t.Logf("%s: clients of all namespaces make progress after %v; owners: %v", when, time.Since(began).Round(10*time.Millisecond), owning(c.owners()))
 	}
 	works("at first")
 
@@ -103,7 +103,7 @@ func TestThreeServers(t *testing.T) {
 	}
 	for _, p := range []*child{second, fourth} {
 		if c.url(p) == "" {
-			t.Errorf("a server ended that nobody told to: %v\n%s", p.err, &p.said)
+			t.Errorf("a server ended unexpectedly: %v\n%s", p.err, &p.said)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (c *serverGroup) add() *child {
 		case r, ok := <-p.news:
 			if !ok {
 				<-p.done
-				c.t.Fatalf("it has ended: %v\n%s", p.err, &p.said)
+				c.t.Fatalf("the server ended: %v\n%s", p.err, &p.said)
 			}
 			if r.State != server.StateReady && r.State != server.StateStandby {
 				continue
@@ -154,7 +154,7 @@ func (c *serverGroup) add() *child {
 			c.at[p] = r.Dashboard
 			c.mu.Unlock()
 			go func() { // ends with the child
-				for range p.news { // so that it never blocks
+				for range p.news { // drains news, so that the child never blocks
 				}
 				c.forget(p)
 			}()
@@ -189,7 +189,7 @@ func (c *serverGroup) stop(p *child) {
 	c.t.Helper()
 	p.signal(syscall.SIGTERM)
 	if <-p.done; p.err != nil {
-		c.t.Errorf("it ended with %v\n%s", p.err, &p.said)
+		c.t.Errorf("the server ended with %v\n%s", p.err, &p.said)
 	}
 }
 

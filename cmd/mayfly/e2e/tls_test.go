@@ -93,12 +93,13 @@ func TestTLS(t *testing.T) {
 			}
 			w.Body.Close()
 			if at := w.Header.Get("Location"); !strings.HasPrefix(at, "https://"+name+"/q/messages/") {
-				t.Errorf("its lock is at %s", at)
+				t.Errorf("the location of the lock is %s", at)
 			}
 		})
 	}
 	t.Run("others", func(t *testing.T) {
-		// A name outside the certificate, even from a client that does not verify it.
+		// A host name that is not in the certificate is refused, even if the client does not verify
+		// it.
 		client := http.Client{Transport: resolved(&tls.Config{InsecureSkipVerify: true}, at)}
 		w, err := client.Get("https://evil.example/health")
 		if err != nil {
@@ -108,7 +109,7 @@ func TestTLS(t *testing.T) {
 		if w.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("under a foreign name: %s", w.Status)
 		}
-		// The names of the certificate are only valid with TLS.
+		// The host names in the certificate are only valid with TLS.
 		client.Transport = resolved(nil, strings.TrimPrefix(s.Admin, "http://"))
 		if w, err = client.Get("http://shop.servicebus.windows.net/health"); err != nil {
 			t.Fatal(err)
@@ -119,7 +120,7 @@ func TestTLS(t *testing.T) {
 		}
 	})
 	if text := s.Out.String(); !strings.Contains(text, s.AMQPS) || !strings.Contains(text, s.HTTPS) || !strings.Contains(text, s.CA) {
-		t.Errorf("printed is %s", text)
+		t.Errorf("printed %s", text)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestWithoutAMQP(t *testing.T) {
 	var out bytes.Buffer
 	err := server.Run(ctx, server.Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: server.NoListener, Store: "memory:", Ready: func(r server.Ready) {
 		if r.AMQP != "" || r.ConnectionString != "" {
-			t.Errorf("it says %+v", r)
+			t.Errorf("the server reports %+v", r)
 		}
 		Get(t, r.Admin+"/health")
 		cancel()
@@ -171,7 +172,7 @@ func TestTLSFault(t *testing.T) {
 		var d tls.Dialer
 		if nc, err := d.DialContext(t.Context(), "tcp", at); err == nil {
 			nc.Close()
-			t.Error("a client trusts a CA that it does not know")
+			t.Error("a client accepts a CA that it does not know")
 		}
 	}
 	speaksPlainly := func(t *testing.T, at string) {
@@ -204,10 +205,10 @@ func TestTLSFault(t *testing.T) {
 			tc.client(t, tc.at(s.Ready))
 			for line := range logged {
 				if !strings.Contains(line, "TLS connection failed") {
-					continue // a line of the startup
+					continue // a line from the startup
 				}
 				if !strings.Contains(line, "level=INFO") || !strings.Contains(line, "port="+tc.at(s.Ready)) || !strings.Contains(line, tc.want) || strings.HasSuffix(tc.want, " ") && !strings.Contains(line, tc.want+s.CA) {
-					t.Errorf("the log says %s", line)
+					t.Errorf("the log has %s", line)
 				}
 				return
 			}

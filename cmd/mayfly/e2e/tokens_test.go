@@ -61,7 +61,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	says(0, `"kind":"token"`, "tokens", "--json")
 	says(0, "looker", "tokens", "--token", viewer)
 	if all := says(0, "", "tokens", "--token", viewer); strings.Contains(all, " ci ") {
-		t.Errorf("a viewer is told of all: %s", all)
+		t.Errorf("a viewer sees all tokens: %s", all)
 	}
 	link := says(0, "to the namespace default, valid until ", "tokens", "link", "demo", "--page", "/n/default/queues", "--expires-in", "2h")
 	if !strings.HasPrefix(link, s.Dashboard+"/l/mfl_") {
@@ -78,7 +78,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	told := s.MustRequest(t, 200, "GET", s.API+"/activity", "", "")
 	for _, said := range []string{`"kind":"token-created","group":"access","audited":true`, `"kind":"token-revoked","group":"access"`, `"reason":"ci (operator)"`, `"kind":"link-created","group":"access"`, `"reason":"demo (/n/default/queues)"`} {
 		if !strings.Contains(told, said) {
-			t.Errorf("activity does not tell %s: %s", said, told)
+			t.Errorf("the activity lacks %s: %s", said, told)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestRevokedAsItWaits(t *testing.T) {
 	}()
 	select {
 	case is := <-ended:
-		t.Fatal("it does not wait:", is)
+		t.Fatal("the receiver does not wait:", is)
 	case <-time.After(300 * time.Millisecond):
 	}
 	s.MustRequest(t, 200, "DELETE", s.API+"/tokens/"+strings.Split(secret, "_")[1], "", "")
@@ -106,7 +106,7 @@ func TestRevokedAsItWaits(t *testing.T) {
 			t.Error(is)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("it waits on")
+		t.Fatal("the receiver still waits")
 	}
 }
 

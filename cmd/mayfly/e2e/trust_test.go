@@ -75,7 +75,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// A Java store keeps other entries, and stays as it was if keytool fails.
+// A Java store keeps other entries, and is unchanged if keytool fails.
 func TestTrustJava(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tls")
 	if _, err := certificate.Open(certificate.Options{Dir: dir}); err != nil {
@@ -117,6 +117,6 @@ esac
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".trust-*")); err != nil || len(left) != 0 {
-		t.Errorf("there are still %q, %v", left, err)
+		t.Errorf("files remain: %q, %v", left, err)
 	}
 }

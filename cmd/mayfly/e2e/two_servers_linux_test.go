@@ -190,7 +190,7 @@ func (f *pair) fail(what string) {
 		<-p.done
 		fmt.Fprintf(&all, "\n%d said: %s", p.cmd.Process.Pid, &p.said)
 	}
-	f.t.Fatalf("%s; there are %s", what, all.String())
+	f.t.Fatalf("%s; the servers are %s", what, all.String())
 }
 
 // freeze stops a process, and returns once it has stopped.

@@ -40,7 +40,7 @@ func TestUsersStayWhoseTheyAre(t *testing.T) {
 		}
 		owner, ok := is.Sys().(*syscall.Stat_t)
 		if !ok || int(owner.Uid) != uid || int(owner.Gid) != gid || is.Mode().Perm() != 0o640 {
-			t.Errorf("after %q it has the mode %s and is of %d:%d, not %d:%d", args, is.Mode(), owner.Uid, owner.Gid, uid, gid)
+			t.Errorf("after %q the file has the mode %s and the owner %d:%d, want %d:%d", args, is.Mode(), owner.Uid, owner.Gid, uid, gid)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestUsersKeepTheirRole(t *testing.T) {
 			t.Errorf("%q: %d %q %q", step.args, code, out, complaint)
 		}
 		if _, err := os.Stat(file); step.says == "no such file" && !os.IsNotExist(err) {
-			t.Errorf("there is a file: %v", err)
+			t.Errorf("a file was created: %v", err)
 		}
 	}
 	text, err := os.ReadFile(file)
@@ -74,6 +74,6 @@ func TestUsersKeepTheirRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lines := strings.Split(string(text), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "ANA:operator:$argon2") || !strings.HasPrefix(lines[1], "ben:viewer:$argon2") {
-		t.Errorf("in it is\n%s", text)
+		t.Errorf("the file has\n%s", text)
 	}
 }

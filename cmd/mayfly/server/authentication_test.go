@@ -10,7 +10,8 @@ import (
 	"mayfly/web/auth/users"
 )
 
-// TestWhoIsGone checks that only users known to be removed from the file are gone.
+// TestWhoIsGone checks that a user counts as removed only if the users file applies to the user and
+// lacks the name.
 func TestWhoIsGone(t *testing.T) {
 	file, err := users.Open(fileOfAna(t), slog.New(slog.DiscardHandler))
 	if err != nil {

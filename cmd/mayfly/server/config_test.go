@@ -14,7 +14,7 @@ func TestAdvertisedBasePath(t *testing.T) {
 	} {
 		c := Config{Store: "memory:", BasePath: "/mayfly", Advertise: given}
 		if err := c.complete(); err != nil || c.Advertise != want {
-			t.Errorf("%q is told as %q, %v; want %q", given, c.Advertise, err, want)
+			t.Errorf("%q was read as %q, %v; want %q", given, c.Advertise, err, want)
 		}
 	}
 }

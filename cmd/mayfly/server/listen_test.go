@@ -15,11 +15,11 @@ func TestPortsBeyondLoopback(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.loopback() != want {
-			t.Errorf("%s: it is of this machine alone: %v", at, !want)
+			t.Errorf("%s: loopback is %v", at, !want)
 		}
 		p.close()
 		if err := p.namespacePorts[0].Close(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("%s: it was still open, or %v", at, err)
+			t.Errorf("%s: the port is still open, or %v", at, err)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestMemoryByDefault(t *testing.T) {
 	}
 	for given, want := range map[int64]int64{memoryUnlimited: 0, 5 << 20: 5 << 20} {
 		if c.Memory = given; c.newMemory().Limit() != want {
-			t.Errorf("%d comes to %d", given, c.newMemory().Limit())
+			t.Errorf("%d becomes %d", given, c.newMemory().Limit())
 		}
 	}
 }

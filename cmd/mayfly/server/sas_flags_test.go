@@ -22,6 +22,6 @@ func TestParseKeys(t *testing.T) {
 		t.Errorf("got %v, %v", p, err)
 	}
 	if _, err := parseSASPolicy("maybe"); err == nil {
-		t.Error("maybe is a policy")
+		t.Error("maybe was accepted as a policy")
 	}
 }

@@ -14,7 +14,7 @@ func TestTrustQuotes(t *testing.T) {
 		`Get-Content -LiteralPath '/my [home]/O’’Hara/ca.pem' | Add-Content -LiteralPath (& '/my venv/o''hara/python' -m certifi)` + "\n",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("printed is\n%s, want\n%s", out, want)
+			t.Errorf("printed\n%s, want\n%s", out, want)
 		}
 	}
 }

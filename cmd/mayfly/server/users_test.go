@@ -25,6 +25,6 @@ func TestHashIsInterrupted(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("it waits on")
+		t.Error("the command still waits")
 	}
 }

@@ -28,6 +28,6 @@ func TestUsersAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(text), "\n"); n != 20 {
-		t.Errorf("%d of 20 are in it", n)
+		t.Errorf("the file has %d of 20 users", n)
 	}
 }

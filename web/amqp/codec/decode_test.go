@@ -26,7 +26,8 @@ func variant(change func(*spoken)) spoken {
 
 func annotated(all ...any) spoken { return variant(func(s *spoken) { s.Message = pairs(all...) }) }
 
-// Which fields of a content are set, and whether anything is kept in Wire.
+// TestIncoming checks which fields of the content a decoded message sets, and whether its Wire is
+// empty.
 func TestIncoming(t *testing.T) {
 	const day = 24 * time.Hour
 	uuid := value.OfUUID([16]byte{0: 1, 15: 2})
@@ -97,7 +98,7 @@ func TestIncoming(t *testing.T) {
 			}
 			got := out.Content
 			if (got.Wire != "") != tc.wired {
-				t.Errorf("beside it is kept %q", got.Wire)
+				t.Errorf("Wire has %q", got.Wire)
 			}
 			if s, _ := tc.original.Properties.MessageID.Str(); tc.want.MessageID == "" {
 				tc.want.MessageID = s
@@ -121,11 +122,11 @@ func everyType() value.Properties {
 		"offset", value.OfDateTimeOffset(6e17), "binary", value.OfBinary([]byte{0, 255}), "list", value.OfRaw(wire.AppendList(nil, value.OfInt(1))))
 }
 
-// A message without an id gets one of its own.
+// A message that is sent without an id gets one.
 func TestMessageIDGiven(t *testing.T) {
 	a, b := must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode())), must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode()))
 	if len(a.Content.MessageID) != 32 || a.Content.MessageID == b.Content.MessageID {
-		t.Errorf("they are %q and %q", a.Content.MessageID, b.Content.MessageID)
+		t.Errorf("the generated ids are %q and %q", a.Content.MessageID, b.Content.MessageID)
 	}
 }
 
@@ -182,7 +183,7 @@ func TestSubmitRefused(t *testing.T) {
 	}
 	out = must[broker.Outgoing](t)(codec.DecodeMessage(variant(func(s *spoken) { s.Footer = pairs("f", value.OfBinary(make([]byte, 64<<10))) }).encode()))
 	if _, err = engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits()); !errors.Is(err, engine.ErrArgument) {
-		t.Errorf("a footer counts as the properties do: %v", err)
+		t.Errorf("a footer does not count towards the limit of properties: %v", err)
 	}
 }
 
@@ -246,7 +247,7 @@ func TestScheduled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := codec.DecodeScheduled(body); err == nil {
-				t.Error("it was accepted")
+				t.Error("the body was accepted")
 			} else if _, status := codec.AMQPError(err); status != 400 {
 				t.Errorf("%d, %v", status, err)
 			}

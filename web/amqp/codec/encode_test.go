@@ -25,8 +25,8 @@ func sender() spoken {
 	}
 }
 
-// How a message is encoded in each way of receiving it: the sections that were sent, with
-// what the broker adds.
+// TestEncodeByReceiveMode checks the encoding of a message in each way of receiving it: the
+// sections that were sent, with the broker's additions.
 func TestEncodeByReceiveMode(t *testing.T) {
 	const q = engine.Path("q")
 	// known are the annotations that every message has.
@@ -57,7 +57,7 @@ func TestEncodeByReceiveMode(t *testing.T) {
 			d, got := w.receive(q, engine.PeekLock)
 			check(t, 0, append(mine, token(d.Message)), append(known(d.Message), until(d.Message)), got)
 			if d.Message.LockedUntil == 0 {
-				t.Error("it is not locked")
+				t.Error("the message is not locked")
 			}
 		},
 		"DC-1 again": func(t *testing.T, w world) {
@@ -112,7 +112,8 @@ func TestEncodeByReceiveMode(t *testing.T) {
 	}
 }
 
-// Messages that are not in a plain queue, or not as they were sent.
+// TestElsewhere checks the encoding of messages that are not in a plain queue, or were changed
+// after they were sent.
 func TestElsewhere(t *testing.T) {
 	const q = engine.Path("q")
 	lookup := func(t *testing.T, p value.Properties, key string, want value.Value) {
@@ -131,7 +132,7 @@ func TestElsewhere(t *testing.T) {
 			lookup(t, got.Message, "x-opt-enqueue-sequence-number", value.OfLong(1)) // PEEK-8: always, if the message is not active
 			lookup(t, got.Message, "x-opt-locked-until", value.OfTimestamp(time.Time{}.UnixMilli()))
 		},
-		"OPS-8": func(t *testing.T, w world) { // rescheduled: it shows the new time
+		"OPS-8": func(t *testing.T, w world) { // a rescheduled message shows its new time
 			due := w.ClockTime() + 3_600_000
 			w.send(q, annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(int64(due))))
 			r, _ := w.peek(q)
@@ -172,7 +173,7 @@ func TestElsewhere(t *testing.T) {
 			w.send(q, annotated("x-opt-deadletter-source", value.OfString("forged")))
 			d, got := w.receive("from", engine.PeekLock)
 			if v, ok := got.Message.Lookup("x-opt-deadletter-source"); !ok || v.Kind() != value.Null {
-				t.Errorf("null comes back as %v, %v", v, ok)
+				t.Errorf("null was returned as %v, %v", v, ok)
 			}
 			w.settle(d, engine.Settlement{Outcome: engine.DeadLetter})
 			d, got = w.receive("dead", engine.PeekLock)
@@ -184,7 +185,7 @@ func TestElsewhere(t *testing.T) {
 			_, got = w.receive(q, engine.PeekLock)
 			lookup(t, got.Message, "x-opt-deadletter-source", value.Value{})
 		},
-		"SES-5": func(t *testing.T, w world) { // locked with its session, whose lock is renewed: the message has no end of its own
+		"SES-5": func(t *testing.T, w world) { // the lock of a session is renewed, so its messages have no lock end of their own
 			w.CreateQueue("s", engine.Config{RequiresSession: true})
 			s := sender()
 			s.Properties.GroupID, s.Message = wire.Some("mine"), nil
@@ -204,7 +205,7 @@ func TestElsewhere(t *testing.T) {
 			d, got = w.receive(q, engine.PeekLock)
 			lookup(t, got.Message, "x-opt-locked-until", value.OfTimestamp(int64(d.Message.LockedUntil)))
 		},
-		"SEQ-5": func(t *testing.T, w world) { // it gets a different number where it is first submitted
+		"SEQ-5": func(t *testing.T, w world) { // the message gets a different number in the entity where it is first submitted
 			w.CreateEntity(engine.Topic, "t", engine.Config{})
 			w.CreateEntity(engine.Subscription, "t/Subscriptions/old", engine.Config{})
 			w.send("t", plain)
@@ -243,7 +244,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// The time to live of a message, as receivers see it.
+// TestLife checks the time to live of a message, as receivers see it.
 func TestLife(t *testing.T) {
 	const day = 24 * time.Hour
 	type times struct {

@@ -37,12 +37,12 @@ func FuzzIncoming(f *testing.F) {
 		out, err := codec.DecodeMessage(b)
 		if err != nil {
 			if codec.IsInternal(err) {
-				t.Fatalf("the sender is not told why: %v", err)
+				t.Fatalf("the sender gets no AMQP error: %v", err)
 			}
 			return
 		}
 		if len(out.Content.Wire) > 3*len(b)+100 {
-			t.Fatalf("%d bytes make %d", len(b), len(out.Content.Wire))
+			t.Fatalf("%d bytes become %d", len(b), len(out.Content.Wire))
 		}
 		s, err := engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits())
 		if err != nil {
@@ -53,7 +53,7 @@ func FuzzIncoming(f *testing.F) {
 		must[[]byte](t)(e.EncodeDelivery(nil, &d))
 		first := hear(t, e.AppendMessage(nil, s.Body))
 		if d := cmp.Diff(first, through(t, first, nil)); d != "" {
-			t.Fatal("sent on:", d)
+			t.Fatal("encoded again:", d)
 		}
 		row := engine.Row{Message: d.Message, Content: d.Content, Path: d.Path}
 		must[[]byte](t)(e.EncodePeeked(nil, &row))
@@ -72,7 +72,7 @@ func FuzzExtras(f *testing.F) {
 			return
 		}
 		if c, err := d.Content.Content(); err == nil && c.BodySize == int64(len(body)) && e.Size() != int64(len(e.AppendMessage(nil, body))) {
-			t.Fatalf("its size is not %d", e.Size())
+			t.Fatalf("the size is not %d", e.Size())
 		}
 	})
 }

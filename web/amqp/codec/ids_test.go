@@ -72,7 +72,7 @@ func TestIDsOfPython(t *testing.T) {
 	must[[]engine.Seq](t)(w.Send(w.Context(), "once", []broker.Outgoing{out}, ""))
 	w.receive("once", engine.ReceiveAndDelete)
 	if rows := must[[]engine.Row](t)(w.Peek(w.Context(), "once", 1, 1, "")); len(rows) != 0 {
-		t.Error("MSG-11: the duplicate was not seen")
+		t.Error("MSG-11: the duplicate was not detected")
 	}
 
 	w.CreateEntity(engine.Topic, "t", engine.Config{})

@@ -28,10 +28,10 @@ func TestBatchIsBounded(t *testing.T) {
 			_, err := codec.DecodeBatch(raw)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; n > tc.most {
-				t.Errorf("it takes %d bytes; want %d at most", n, tc.most)
+				t.Errorf("it allocates %d bytes; want at most %d", n, tc.most)
 			}
 			if tc.kind != nil && !errors.Is(err, tc.kind) {
-				t.Errorf("it is %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -168,7 +168,7 @@ func anyMessage() *rapid.Generator[spoken] {
 // brokersKeys are the annotations that the broker sets on an active message.
 var brokersKeys = []string{"x-opt-sequence-number", "x-opt-enqueued-time", "x-opt-locked-until"}
 
-// owned returns a received message without what the broker adds to it.
+// owned returns a received message without the additions of the broker.
 func owned(s spoken) spoken {
 	s.Header.DeliveryCount = wire.Opt[uint32]{}
 	s.Delivery = inOrder(without(s.Delivery, "x-opt-lock-token"))
@@ -183,8 +183,8 @@ func inOrder(p value.Properties) value.Properties {
 	return slices.Clip(p)
 }
 
-// Any message comes out as it went in, and again when it is forwarded as it was received
-// (sendable properties survive two trips).
+// Any message is received as it was sent, and also after it was forwarded as received (sendable
+// properties survive two trips).
 func TestTwoTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		original := anyMessage().Draw(t, "message")
@@ -192,13 +192,13 @@ func TestTwoTrips(t *testing.T) {
 		want, got := owned(original), owned(first)
 		if want.Properties.MessageID.Kind() == value.Null {
 			if s, _ := got.Properties.MessageID.Str(); s == "" {
-				t.Fatal("it was not given a message id")
+				t.Fatal("the message got no id")
 			}
 			want.Properties.MessageID = got.Properties.MessageID
 		}
 		if ttl, ok := want.Header.TTL.Get(); ok && want.Properties.AbsoluteExpiryTime.IsSet() { // TTL-38
 			if until := got.Properties.AbsoluteExpiryTime.Or(0); ttl < math.MaxUint32 && until != int64(at)+int64(ttl) {
-				t.Fatal("it ends at", until)
+				t.Fatal("the message expires at", until)
 			}
 			want.Properties.AbsoluteExpiryTime, want.Properties.CreationTime = got.Properties.AbsoluteExpiryTime, got.Properties.CreationTime
 		}
@@ -206,7 +206,7 @@ func TestTwoTrips(t *testing.T) {
 			t.Fatal(d)
 		}
 		if d := cmp.Diff(first, through(t, first, nil)); d != "" {
-			t.Fatal("sent on:", d)
+			t.Fatal("encoded again:", d)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// What the sender sent is returned section by section, with its types, including what is
+// The sender's sections are returned one by one, with their types, including the values that are
 // stored in fields of the content (MSG-2).
 func TestSentSectionsAreKept(t *testing.T) {
 	sections := func(s spoken) string {

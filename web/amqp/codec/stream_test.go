@@ -75,7 +75,7 @@ func TestBegin(t *testing.T) {
 			}
 			r, _ := w.peek("q")
 			if c := must[engine.Content](t)(r.Content.Content()); c.Preview != engine.Preview([]byte(strings.Join(body, ""))) {
-				t.Errorf("its preview is %q", c.Preview)
+				t.Errorf("the preview is %q", c.Preview)
 			}
 		})
 	}
@@ -91,19 +91,19 @@ func TestBeginBreaksOff(t *testing.T) {
 	}
 	for name, encoded := range map[string][]byte{"within data": big[:90_000], "before the footer's end": append(big, 0x00, 0x53)} {
 		if err := w.arrive("q", encoded, nil); err == nil {
-			t.Errorf("%s: it was taken", name)
+			t.Errorf("%s: an incomplete message was accepted", name)
 		} else if e, _ := codec.AMQPError(err); e.Condition != wire.CondDecodeError {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := w.arrive("q", append(variant(func(s *spoken) { s.Body = []string{"x"} }).encode(), 0x00, 0x53, 0x78, 0xc1, 4, 2, 0x53, 1, 0x40), nil); err == nil {
-		t.Error("a footer with a number for a key was taken")
+		t.Error("a footer with a number for a key was accepted")
 	}
 	if rows := must[[]engine.Row](t)(w.Peek(w.Context(), "q", 1, 9, "")); len(rows) != 0 {
-		t.Errorf("MSG-8: %d messages are there", len(rows))
+		t.Errorf("MSG-8: got %d messages", len(rows))
 	}
 	if _, err := codec.DecodeStream(&wire.Scanner{}, nil); !errors.Is(err, engine.ErrArgument) {
-		t.Errorf("of a message that has not begun: %v", err)
+		t.Errorf("before any bytes have arrived: %v", err)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestStream(t *testing.T) {
 			e.OmitBody()
 			short := hear(t, e.AppendMessage(nil, nil))
 			if short.Kind != wire.NoBody || e.BodySize() != 0 || int64(len(e.AppendMessage(nil, nil))) != e.Size() {
-				t.Errorf("without its body it has %v", short.Body)
+				t.Errorf("without its body the message has %v", short.Body)
 			}
 			diff(t, s.Footer, short.Footer)
 		})
@@ -153,7 +153,7 @@ func TestOtherBody(t *testing.T) {
 			var e codec.Envelope
 			must[[]byte](t)(e.EncodeDelivery(nil, &d))
 			if got := hear(t, e.AppendMessage(nil, stays)); strings.Join(got.Body, "") != body {
-				t.Errorf("%s: %q came out as %q", name, body, got.Body)
+				t.Errorf("%s: %q was returned as %q", name, body, got.Body)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func TestEnvelopeAgain(t *testing.T) {
 		must[[]byte](t)(fresh.EncodeDelivery(nil, &d))
 		buffer = must[[]byte](t)(e.EncodeDelivery(buffer[:0], &d))
 		if !bytes.Equal(e.AppendMessage(nil, body), fresh.AppendMessage(nil, body)) {
-			t.Errorf("it is %q", e.AppendMessage(nil, body))
+			t.Errorf("the reused envelope encodes %q", e.AppendMessage(nil, body))
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestCorrupt(t *testing.T) {
 			if b, err := e.EncodeDelivery([]byte("b"), &d); err == nil || string(b) != "b" {
 				t.Errorf("%q, %v", b, err)
 			} else if !codec.IsInternal(err) {
-				t.Errorf("a peer would be told: %v", err)
+				t.Errorf("%v is not an internal error", err)
 			}
 		})
 	}
@@ -221,7 +221,7 @@ func TestAMQPError(t *testing.T) {
 		t.Run("§16 "+err.Error(), func(t *testing.T) {
 			e, status := codec.AMQPError(err)
 			if string(e.Condition) != want.cond || status != want.status || (e.Description == err.Error()) == codec.IsInternal(err) {
-				t.Errorf("it is %+v, %d", e, status)
+				t.Errorf("got %+v, %d", e, status)
 			}
 		})
 	}

@@ -14,12 +14,12 @@ func TestAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent.Content.Wire == "" || sent.Content.Preview == "" {
-		t.Fatalf("the message has nothing that only AMQP says: %+v", sent.Content)
+		t.Fatalf("the message has no property that only AMQP has: %+v", sent.Content)
 	}
 	back := sent.Content
 	back.Preview = ""
 	if err := codec.ValidateStored(&back, sent.Body); err != nil || back.Preview != sent.Content.Preview {
-		t.Errorf("what came in is not taken back: %v, with the preview %q", err, back.Preview)
+		t.Errorf("the content of a message from AMQP is refused: %v, with the preview %q", err, back.Preview)
 	}
 	for name, tc := range map[string]struct {
 		c    engine.Content

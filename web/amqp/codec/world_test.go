@@ -71,7 +71,7 @@ func hear(t failer, encoded []byte) (s spoken) {
 	}
 	check(m.Decode(encoded))
 	if m.Header == nil || m.MessageAnnotations == nil || m.Properties == nil {
-		t.Fatal("a section is missing that clients need")
+		t.Fatal("a section that clients need is missing")
 	}
 	check(s.Header.Decode(m.Header))
 	check(s.Properties.Decode(m.Properties))
@@ -117,8 +117,8 @@ func stored(packed engine.Packed) engine.Delivery {
 	return d
 }
 
-// through returns what a receiver gets of a sender's message, after change has changed
-// the delivery.
+// through returns the message that a receiver gets for a sender's, after change has changed the
+// delivery.
 func through(t failer, s spoken, change func(*engine.Delivery)) spoken {
 	t.Helper()
 	packed, body := submit(t, must[broker.Outgoing](t)(codec.DecodeMessage(s.encode())))
@@ -130,7 +130,7 @@ func through(t failer, s spoken, change func(*engine.Delivery)) spoken {
 	must[[]byte](t)(e.EncodeDelivery(nil, &d))
 	encoded := e.AppendMessage(nil, body)
 	if int64(len(encoded)) != e.Size() {
-		t.Fatal("its size is not", e.Size(), "but", len(encoded))
+		t.Fatal("the size is not", e.Size(), "but", len(encoded))
 	}
 	return hear(t, encoded)
 }

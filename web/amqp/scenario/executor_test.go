@@ -165,7 +165,7 @@ func refusal(e *wire.Error) error {
 	if err, ok := words[e.Condition]; ok {
 		return err
 	}
-	return fmt.Errorf("a condition that stands for nothing: %+v", *e)
+	return fmt.Errorf("no error of scenarios has the condition of %+v", *e)
 }
 
 // outcome returns nil for a successful state, and its error otherwise.

@@ -17,7 +17,7 @@ func (d *executor) manageIt(c enginetest.Command) ([]string, error) {
 	case "renew":
 		p := d.delivered[c.Arg(0)]
 		if p == nil {
-			return nil, fmt.Errorf("nobody received %q", c.Arg(0))
+			return nil, fmt.Errorf("no client has received %q", c.Arg(0))
 		}
 		_, err := d.ask(d.main, p.path, "renew-lock", value.Properties{
 			{Name: "lock-tokens", Value: value.OfRaw(wire.AppendArray(nil, value.UUID, value.OfUUID(p.token)))},
@@ -183,7 +183,7 @@ func (d *executor) peek(c enginetest.Command) (lines []string, err error) {
 			return nil, err
 		}
 		if l.token != [16]byte{} {
-			return nil, fmt.Errorf("%s was peeked with its lock's token", l.shown)
+			return nil, fmt.Errorf("%s was peeked with a lock token", l.shown)
 		}
 		lines = append(lines, l.shown.String())
 	}

@@ -16,9 +16,9 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A caller is one connection of a client, with one session. In a synctest bubble all
-// frames have arrived once all goroutines wait, so it needs no timeouts: it sends frames
-// and then reads all that have come.
+// A caller is one connection of a client, with one session. In a synctest bubble all frames have
+// arrived once all goroutines wait, so it needs no timeouts: it sends frames and then reads all
+// that have arrived.
 type caller struct {
 	*amqptest.Client
 
@@ -62,7 +62,7 @@ func call(t *testing.T, s *amqp.Server, frame uint32) *caller {
 	return c
 }
 
-// hear processes all frames that have come.
+// hear processes all frames that have arrived.
 func (c *caller) hear() error {
 	synctest.Wait()
 	for len(c.Pending()) > 0 {
@@ -85,13 +85,13 @@ func (c *caller) take(p wire.Performative) error {
 	case *wire.Attach:
 		e := c.ends[p.Handle]
 		if e == nil || e.answer != nil {
-			return fmt.Errorf("an attach that nobody asked for: %s", amqptest.Format(p))
+			return fmt.Errorf("the server attached an unknown link: %s", amqptest.Format(p))
 		}
 		e.answer = p
 	case *wire.Detach:
 		e := c.ends[p.Handle]
 		if e == nil {
-			return fmt.Errorf("a detach of no link: %s", amqptest.Format(p))
+			return fmt.Errorf("a detach of an unknown link: %s", amqptest.Format(p))
 		}
 		if !e.over {
 			c.WriteFrames(0, &wire.Detach{Handle: p.Handle, Closed: true})
@@ -105,7 +105,7 @@ func (c *caller) take(p wire.Performative) error {
 			to = c.outcomes
 		}
 		if !p.Settled && p.Role == wire.RoleReceiver {
-			return fmt.Errorf("it does not settle: %s", amqptest.Format(p))
+			return fmt.Errorf("the answer is not settled: %s", amqptest.Format(p))
 		}
 		for id := p.First; ; id++ {
 			if _, twice := to[id]; twice && !(p.Role == wire.RoleSender && c.enlisted[id]) {
@@ -126,14 +126,14 @@ func (c *caller) take(p wire.Performative) error {
 		}
 		if p.Drain {
 			if p.DeliveryCount.Or(0) != e.limit || p.LinkCredit.Or(0) != 0 {
-				return fmt.Errorf("the client counts to %d, the server drains at %s", e.limit, amqptest.Format(p))
+				return fmt.Errorf("the client has counted %d deliveries, the server drains at %s", e.limit, amqptest.Format(p))
 			}
 			e.count, e.dry = e.limit, true
 		}
 	case *wire.Close:
 		c.farewell = p
 	default:
-		return fmt.Errorf("nobody asked for %s", amqptest.Format(p))
+		return fmt.Errorf("an unexpected frame: %s", amqptest.Format(p))
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (c *caller) arrived(t *wire.Transfer) error {
 	c.in++
 	e := c.ends[t.Handle]
 	if e == nil || e.over {
-		return fmt.Errorf("a transfer on no link: %s", amqptest.Format(t))
+		return fmt.Errorf("a transfer on an unknown link: %s", amqptest.Format(t))
 	}
 	if e.part == nil {
 		if e.part = t; e.count == e.limit {
@@ -152,7 +152,7 @@ func (c *caller) arrived(t *wire.Transfer) error {
 		e.count++
 	} else {
 		if id, ok := t.DeliveryID.Get(); ok && id != e.part.DeliveryID.Or(0) {
-			return fmt.Errorf("delivery %d broke into delivery %d", id, e.part.DeliveryID.Or(0))
+			return fmt.Errorf("delivery %d came in the middle of delivery %d", id, e.part.DeliveryID.Or(0))
 		}
 		e.part.Payload = append(bytes.Clone(e.part.Payload), t.Payload...)
 	}
@@ -165,7 +165,7 @@ func (c *caller) arrived(t *wire.Transfer) error {
 // say sends frames on the session and processes the answers.
 func (c *caller) say(all ...wire.Performative) error {
 	if err := c.ReadError(); err != nil {
-		return fmt.Errorf("the connection has gone: %w", err)
+		return fmt.Errorf("the connection has ended: %w", err)
 	}
 	c.WriteFrames(0, all...)
 	return c.hear()
@@ -206,7 +206,7 @@ func (c *caller) detach(e *end) error {
 		return err
 	}
 	if e.why != nil {
-		return fmt.Errorf("a detach was answered by one for a reason: %+v", *e.why)
+		return fmt.Errorf("a detach was answered with an error: %+v", *e.why)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (c *caller) send(e *end, format uint32, state wire.State, message []byte, p
 	}
 	got, ok := c.outcomes[id]
 	if !ok {
-		return nil, fmt.Errorf("nothing was heard of delivery %d", id)
+		return nil, fmt.Errorf("delivery %d got no outcome", id)
 	}
 	return got, nil
 }
@@ -259,7 +259,7 @@ func (c *caller) dispose(id uint32, state wire.State, settled bool) (wire.State,
 	}
 	got, ok := c.answers[id]
 	if ok == settled {
-		return nil, fmt.Errorf("of delivery %d, settled %v, the server says %v", id, settled, got)
+		return nil, fmt.Errorf("the server answered the disposition of delivery %d, settled %v, with %v", id, settled, got)
 	}
 	return got, nil
 }
@@ -311,7 +311,7 @@ func (c *caller) ask(path, operation string, state wire.State, body value.Proper
 		return nil, r.Error, nil
 	}
 	if len(d.replies.got) != 1 {
-		return nil, nil, fmt.Errorf("%d answers to one request", len(d.replies.got))
+		return nil, nil, fmt.Errorf("got %d replies to one request", len(d.replies.got))
 	}
 	reply := d.replies.got[0].Payload
 	d.replies.got = nil
@@ -325,7 +325,7 @@ func readReply(b []byte, asked uint64) (value.Properties, *wire.Error, error) {
 		return nil, nil, err
 	}
 	if id, _ := p.CorrelationID.Uint64(); id != asked {
-		return nil, nil, fmt.Errorf("an answer to request %v, not %d", p.CorrelationID, asked)
+		return nil, nil, fmt.Errorf("the reply is to request %v, not %d", p.CorrelationID, asked)
 	}
 	about, err := wire.ParseMap(m.ApplicationProperties)
 	if err != nil {
@@ -362,7 +362,7 @@ func (c *caller) goodbye() error {
 		return err
 	}
 	if c.farewell == nil || c.farewell.Error != nil {
-		return fmt.Errorf("the close was answered by %+v", c.farewell)
+		return fmt.Errorf("the close was answered with %+v", c.farewell)
 	}
 	c.Disconnect()
 	return nil

@@ -66,7 +66,7 @@ func (d *executor) drain(r *receiver, n int, last *end) ([]string, error) {
 		return nil, refusal(why)
 	}
 	if !r.link.dry && len(r.link.got) < n {
-		return nil, fmt.Errorf("of %d messages %d came, and no word that there are no more", n, len(r.link.got))
+		return nil, fmt.Errorf("of %d messages %d arrived, and the drain got no answer", n, len(r.link.got))
 	}
 	return d.unpack(r, last)
 }

@@ -44,7 +44,7 @@ var elsewhere = map[string]string{
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("../../../engine/testdata/*.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no scenarios: %v", err)
+		t.Fatalf("no scenarios found: %v", err)
 	}
 	used := map[string]int{}
 	for _, m := range manners {
@@ -68,15 +68,15 @@ func TestScenarios(t *testing.T) {
 				})
 			}
 			through := all.Compared + all.Uncompared
-			t.Logf("%d steps over AMQP, of which %d did not tell what they show; %d elsewhere; %d times time passed", through, all.Uncompared, all.Operator, all.Waits)
+			t.Logf("ran %d steps over AMQP, of which %d did not check all that they show; %d elsewhere; time passed %d times", through, all.Uncompared, all.Operator, all.Waits)
 			if through < floor {
-				t.Errorf("only %d steps were taken over AMQP; there were %d", through, floor)
+				t.Errorf("only %d steps ran over AMQP; want at least %d", through, floor)
 			}
 		})
 	}
 	for name, why := range elsewhere {
 		if used[name] == 0 {
-			t.Errorf("no scenario has %q done elsewhere: %s", name, why)
+			t.Errorf("no scenario has %q run elsewhere: %s", name, why)
 		}
 	}
 	t.Logf("elsewhere: %v", used)
@@ -128,9 +128,8 @@ func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]in
 // than the body's, because there is at least a message-id.
 var sized = regexp.MustCompile(`this one has \d+`)
 
-// plain returns a line without what clients do not see: whether a peeked message is
-// locked, and the kind of the error that rolled a transaction back, which is in the
-// description.
+// plain returns a line without the parts that clients cannot see: whether a peeked message is
+// locked, and the kind of the error that rolled a transaction back, which is in the description.
 func plain(c enginetest.Command, line string) string {
 	switch {
 	case c.Name == "commit" && strings.HasPrefix(line, "refused: ") && line != "refused: no transaction":

@@ -15,7 +15,7 @@ import (
 func (d *executor) settle(c enginetest.Command) error {
 	p := d.delivered[c.Arg(0)]
 	if p == nil {
-		return fmt.Errorf("nobody received %q", c.Arg(0))
+		return fmt.Errorf("no client has received %q", c.Arg(0))
 	}
 	onLink := p.link != nil && !p.link.over && (!p.done || p.by.enlisted[p.id]) && p.by.farewell == nil
 	if d.manage && c.Name != "release" || !onLink {
@@ -56,7 +56,7 @@ func (d *executor) let(p *parcel) error {
 	return p.by.detach(p.last)
 }
 
-// disposition returns the state by which a link does what a command says.
+// disposition returns the outcome with which a link executes a command.
 func disposition(c enginetest.Command) wire.State {
 	switch c.Name {
 	case "complete":
@@ -94,7 +94,7 @@ func settled(asked, got wire.State) error {
 		return refusal(r.Error)
 	}
 	if got == nil || asked.StateCode() != got.StateCode() {
-		return fmt.Errorf("%#v is answered by %#v", asked, got)
+		return fmt.Errorf("%#v was answered with %#v", asked, got)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func settled(asked, got wire.State) error {
 func (d *executor) settleAtManagement(c enginetest.Command, p *parcel) error {
 	status, ok := map[string]string{"complete": "completed", "abandon": "abandoned", "defer": "defered", "dead-letter": "suspended"}[c.Name]
 	if !ok {
-		return fmt.Errorf("%s, but not on the link that it came on: %w", c.Name, enginetest.ErrUnsupported)
+		return fmt.Errorf("%s, but not on the link of its delivery: %w", c.Name, enginetest.ErrUnsupported)
 	}
 	body := value.Properties{
 		{Name: "disposition-status", Value: value.OfString(status)},

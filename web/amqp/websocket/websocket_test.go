@@ -86,17 +86,17 @@ func TestMessagesAreAStream(t *testing.T) {
 	}
 	<-written
 	if !bytes.Equal(heard.Bytes(), body) {
-		t.Error("what came back is something else")
+		t.Error("the echo differs from the sent bytes")
 	}
 	if err := ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, "")); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the end is %v", err)
+		t.Errorf("the connection ended with %v", err)
 	}
 }
 
-// TestLargeMessageIsReadInPieces checks that a read takes only what fits its buffer.
+// TestLargeMessageIsReadInPieces checks that a read returns only as much as fits into its buffer.
 func TestLargeMessageIsReadInPieces(t *testing.T) {
 	largest := make(chan int, 1)
 	ws := dial(t, serving(t, func(c net.Conn) {
@@ -116,7 +116,7 @@ func TestLargeMessageIsReadInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := <-largest; n < 1 || n > 512 {
-		t.Errorf("a read took %d", n)
+		t.Errorf("a read returned %d bytes", n)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestTextIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "binary") {
-		t.Errorf("the end is %v", err)
+		t.Errorf("the connection ended with %v", err)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestClose(t *testing.T) {
 		ended <- err
 	}))
 	if _, _, err := ws.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-		t.Errorf("the client heard %v", err)
+		t.Errorf("the client got %v", err)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -292,7 +292,7 @@ func TestAllowOrigin(t *testing.T) {
 			t.Error(err)
 		}
 		if want == 403 && strings.Contains(origin, "://") && !strings.Contains(string(body), "--allow-origin "+origin) {
-			t.Errorf("%q is told %q", origin, body)
+			t.Errorf("%q got %q", origin, body)
 		}
 	}
 	for text, want := range map[string]string{

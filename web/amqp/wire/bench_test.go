@@ -91,7 +91,7 @@ func BenchmarkMessageDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkFrameRead reads frames of which many come in one read.
+// BenchmarkFrameRead reads frames, many of which arrive in one read.
 func BenchmarkFrameRead(b *testing.B) {
 	r := Reader{From: endless{sent()}, MaxFrame: 65536}
 	b.ReportAllocs()

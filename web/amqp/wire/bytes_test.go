@@ -74,10 +74,10 @@ func refused(t *testing.T, err error, want Condition) {
 	t.Helper()
 	e, ok := err.(*ProtocolError) //nolint:errorlint // it is documented to be unwrapped
 	if !ok || e.Condition != want {
-		t.Fatalf("the error is %v, not %s", err, want)
+		t.Fatalf("the error is %v, want %s", err, want)
 	}
 	if got := e.AMQP(); got.Condition != want || got.Description == "" {
-		t.Fatalf("a peer would be told %+v", got)
+		t.Fatalf("the peer's error would be %+v", got)
 	}
 }
 

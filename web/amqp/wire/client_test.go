@@ -45,7 +45,7 @@ func TestClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := sender.MaxMessageSize(); got != 262144 {
-		t.Errorf("messages may have %d bytes", got)
+		t.Errorf("the maximum message size is %d", got)
 	}
 	sent := &amqp.Message{
 		Header:                &amqp.MessageHeader{Durable: true, Priority: 4, DeliveryCount: 1},
@@ -68,7 +68,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("the session is %v", got)
 	}
 	if got := receiver.Properties()["com.microsoft:locked-until-utc"]; got != wire.DotNetTicks(0) {
-		t.Errorf("it is locked until %v", got)
+		t.Errorf("the session is locked until %v", got)
 	}
 	got, err := receiver.Receive(ctx, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestClient(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := session.NewReceiver(ctx, "missing", nil); !isRefused(err) {
-		t.Errorf("a link to nothing: %v", err)
+		t.Errorf("a link to a missing node: %v", err)
 	}
 	if err := errors.Join(receiver.Close(ctx), sender.Close(ctx), session.Close(ctx)); err != nil {
 		t.Error(err)

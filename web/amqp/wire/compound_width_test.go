@@ -43,7 +43,7 @@ func TestCompoundsAreBounded(t *testing.T) {
 			err := tc.read(tc.b)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > 1<<20 {
-				t.Errorf("it takes %d bytes: %v", n, err)
+				t.Errorf("it allocates %d bytes: %v", n, err)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func TestProtocols(t *testing.T) {
 	}
 	_, err := (&Reader{From: bytes.NewReader([]byte("GET / HTTP/1.1"))}).Protocol()
 	if stranger, ok := errors.AsType[*NotAMQPError](err); !ok || !stranger.IsHTTP() {
-		t.Errorf("of HTTP: %v", err)
+		t.Errorf("an HTTP request: %v", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestFramesRefused(t *testing.T) {
 			_, err := r.Frame()
 			refused(t, err, CondFramingError)
 			if !r.Buffered() {
-				t.Error("reading on would wait")
+				t.Error("a further read would wait")
 			}
 			_, err = r.Frame()
 			refused(t, err, CondFramingError)
@@ -142,7 +142,7 @@ func TestReaderReadsAhead(t *testing.T) {
 	one := AppendFrame(nil, 1, &End{})
 	r := Reader{From: bytes.NewReader(join(one, one, one[:9])), MaxFrame: 1 << 30}
 	if r.Buffered() {
-		t.Error("nothing was read")
+		t.Error("the reader has not read ahead")
 	}
 	for i, more := range []bool{true, false} {
 		if _, err := r.Frame(); err != nil || r.Buffered() != more {
@@ -203,7 +203,7 @@ func TestShrink(t *testing.T) {
 	half := AppendHeartbeat(nil)
 	sent.Write(half[:5])
 	if _, err := r.Frame(); err == nil {
-		t.Fatal("half a frame is one")
+		t.Fatal("half a frame was returned as a frame")
 	}
 	r.Shrink()
 	if r.IsLarge() || len(r.buf) > 8<<10 {

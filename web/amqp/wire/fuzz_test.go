@@ -22,14 +22,14 @@ func bounded(t *testing.T, input int, parse func()) {
 	parse()
 	runtime.ReadMemStats(&after)
 	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(150*input+32<<10); got > most {
-		t.Fatalf("%d bytes of input made %d be allocated", input, got)
+		t.Fatalf("%d bytes of input caused allocations of %d bytes", input, got)
 	}
 }
 
 func ours(t *testing.T, err error) {
 	t.Helper()
 	if e, ok := errors.AsType[*ProtocolError](err); err != nil && (!ok || e.Offset < 0) {
-		t.Fatalf("%v is nothing to tell a peer", err)
+		t.Fatalf("%v is not an error for peers", err)
 	}
 }
 
@@ -217,7 +217,7 @@ func FuzzMessage(f *testing.F) {
 			}
 			if data != nil && m.Body.Kind == DataBody {
 				if data, ok := data.(*bytes.Buffer); ok && !bytes.Equal(data.Bytes(), m.Body.Content()) {
-					t.Fatalf("passed on %q, not %q", data.Bytes(), m.Body.Content())
+					t.Fatalf("passed on %q, want %q", data.Bytes(), m.Body.Content())
 				}
 				got.Body.encoded = m.Body.encoded
 			}

@@ -93,7 +93,7 @@ func TestGoldenFrames(t *testing.T) {
 	}
 }
 
-// Frames that the server writes, byte for byte: every field is there (§18.1).
+// Frames that the server writes, byte for byte: they have all fields (§18.1).
 func TestGoldenAnswers(t *testing.T) {
 	u := Some[uint32]
 	id := x("02010403 0605 0807 090a0b0c0d0e0f10")

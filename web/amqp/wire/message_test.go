@@ -88,7 +88,7 @@ func TestMessages(t *testing.T) {
 				}
 				if want.Body.Kind == DataBody {
 					if got.Body.Encoded() != nil || !bytes.Equal(data.Bytes(), want.Body.Content()) {
-						t.Errorf("in pieces of %d: passed on %q, not %q", size, data.Bytes(), want.Body.Content())
+						t.Errorf("in pieces of %d: passed on %q, want %q", size, data.Bytes(), want.Body.Content())
 					}
 					got.Body.encoded = want.Body.encoded
 				}
@@ -149,7 +149,7 @@ func TestMessagesRefused(t *testing.T) {
 	}
 }
 
-// Decode and a Scanner find the same in any message, in any pieces.
+// Decode and a Scanner return the same message, into whatever pieces it is cut.
 func TestScannerAgrees(t *testing.T) {
 	all := messages()
 	rapid.Check(t, func(t *rapid.T) {
@@ -324,7 +324,7 @@ func TestProperties(t *testing.T) {
 	}
 	clear(own)
 	if d := cmp.Diff(full, p, equal); d != "" {
-		t.Errorf("what was decoded is part of the input:\n%s", d)
+		t.Errorf("the decoded message shares memory with the input:\n%s", d)
 	}
 }
 
@@ -381,13 +381,13 @@ func TestScannerFails(t *testing.T) {
 		_, err := at.Write(join(of(0x75, bin8("a")), of(0x70, x("45"))))
 		refused(t, err, CondDecodeError)
 		if e := err.(*ProtocolError); e.Offset != 4+6 { //nolint:errorlint // it is documented to be unwrapped
-			t.Errorf("%v, not at 10", e)
+			t.Errorf("got %v, want offset 10", e)
 		}
 	}
 }
 
-// Kept bytes are bounded and passed-on data is not. A size that is only claimed allocates
-// nothing.
+// The number of kept bytes is bounded, and that of passed-on data is not. A size that is only
+// claimed causes no allocation.
 func TestScannerLimit(t *testing.T) {
 	big := make([]byte, 3000)
 	data := of(0x75, join(x("b0"), long(len(big)), big))
@@ -415,7 +415,7 @@ func TestScannerLimit(t *testing.T) {
 				t.Error(err)
 			}
 			if cap(s.kept) > 2*len(tc.in)+64 {
-				t.Errorf("%d bytes are held for %d", cap(s.kept), len(tc.in))
+				t.Errorf("%d bytes are kept of %d", cap(s.kept), len(tc.in))
 			}
 		})
 	}

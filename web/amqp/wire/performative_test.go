@@ -120,7 +120,7 @@ func TestPerformativeRoundTrip(t *testing.T) {
 		r := Reader{From: bytes.NewReader(b), MaxFrame: 1 << 20}
 		f, err := r.Frame()
 		if err != nil || f.Channel != channel {
-			t.Fatalf("frame on channel %d, not %d: %v", f.Channel, channel, err)
+			t.Fatalf("frame on channel %d, want %d: %v", f.Channel, channel, err)
 		}
 		got, err := Decode(f)
 		if err != nil {
@@ -163,7 +163,7 @@ func TestFieldCounts(t *testing.T) {
 	} {
 		body := AppendFrame(nil, 0, tc.p)[8:]
 		if !bytes.HasPrefix(body, []byte{0, 0x53, tc.code, 0xc0}) || int(body[5]) != tc.want {
-			t.Errorf("%T is % x…, not a list of %d", tc.p, body[:6], tc.want)
+			t.Errorf("%T is % x…, want a list of %d", tc.p, body[:6], tc.want)
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -186,7 +186,7 @@ func TestFieldCounts(t *testing.T) {
 		"properties":          {(&Properties{}).Append(nil), 0x73, 13},
 	} {
 		if !bytes.HasPrefix(tc.b, []byte{0, 0x53, tc.code, 0xc0}) || int(tc.b[5]) != tc.want {
-			t.Errorf("%s is % x…, not a list of %d", name, tc.b[:6], tc.want)
+			t.Errorf("%s is % x…, want a list of %d", name, tc.b[:6], tc.want)
 		}
 	}
 	check(t, "accepted", appendState(nil, Accepted{}), x("00 53 24 45"))

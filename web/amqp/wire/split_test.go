@@ -27,7 +27,7 @@ func TestSplit(t *testing.T) {
 		var got []byte
 		for i := 0; !s.Done(); i++ {
 			if s.Remaining() != int64(len(want)-len(got)) {
-				t.Fatalf("%d bytes are left, not %d", s.Remaining(), len(want)-len(got))
+				t.Fatalf("%d bytes are left, want %d", s.Remaining(), len(want)-len(got))
 			}
 			b, err := s.Next([]byte("before"))
 			if err != nil {

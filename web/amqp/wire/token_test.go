@@ -12,14 +12,14 @@ func TestLockTokens(t *testing.T) {
 	tag := x("0102030405060708090a0b0c0d0e0f10")
 	token, ok := LockTokenOfTag(tag)
 	if !ok {
-		t.Fatal("16 bytes are a token")
+		t.Fatal("16 bytes were accepted as a token")
 	}
 	check(t, "token", token[:], x("0403020106050807090a0b0c0d0e0f10"))
 	back := TagOfLockToken(token)
 	check(t, "tag", back[:], tag)
 	for _, n := range []int{0, 4, 15, 17} {
 		if _, ok := LockTokenOfTag(make([]byte, n)); ok {
-			t.Errorf("%d bytes are a token", n)
+			t.Errorf("%d bytes were accepted as a token", n)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Every constructor, in every form. want is how the value is written.
+// TestValues reads every constructor, in every form. want is the form in which the value is
+// written.
 func TestValues(t *testing.T) {
 	id := [16]byte(x("00112233445566778899aabbccddeeff"))
 	for name, tc := range map[string]struct {
@@ -90,13 +91,13 @@ func TestValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, rest, err := ParseValue(append(bytes.Clone(tc.in), "rest"...))
 			if err != nil || string(rest) != "rest" {
-				t.Fatalf("%v, and %q is left", err, rest)
+				t.Fatalf("got %v, and %q is left", err, rest)
 			}
 			if v != tc.v {
 				t.Errorf("%v %v, not %v %v", v.Kind(), v, tc.v.Kind(), tc.v)
 			}
 			if n, err := Skip(append(bytes.Clone(tc.in), "rest"...)); n != len(tc.in) || err != nil {
-				t.Errorf("Skip says %d of %d: %v", n, len(tc.in), err)
+				t.Errorf("Skip returned %d of %d: %v", n, len(tc.in), err)
 			}
 			if tc.want == nil {
 				tc.want = tc.in
@@ -251,7 +252,7 @@ func TestCompoundRoundTrip(t *testing.T) {
 		}
 		got, err := ParseList(AppendList(nil, vs...))
 		if err != nil || len(got) != len(vs) || len(vs) > 0 && !cmp.Equal(got, vs, equal) {
-			t.Fatalf("list: %v, not %v (%v)", got, vs, err)
+			t.Fatalf("list: %v, want %v (%v)", got, vs, err)
 		}
 		one := anyValue().Draw(t, "element")
 		switch one.Kind() {
@@ -261,12 +262,12 @@ func TestCompoundRoundTrip(t *testing.T) {
 		vs = []value.Value{one, one}[:rapid.IntRange(0, 2).Draw(t, "elements")]
 		got, err = ParseArray(AppendArray(nil, one.Kind(), vs...))
 		if err != nil || len(got) != len(vs) || len(vs) > 0 && !cmp.Equal(got, vs, equal) {
-			t.Fatalf("array: %v, not %v (%v)", got, vs, err)
+			t.Fatalf("array: %v, want %v (%v)", got, vs, err)
 		}
 	})
 }
 
-// Sizes near the one at which a compound needs its long form.
+// TestCompoundSizes checks sizes around the one at which a compound needs its long form.
 func TestCompoundSizes(t *testing.T) {
 	for _, n := range []int{0, 1, 251, 252, 253, 254, 255, 256, 1000} {
 		content := strings.Repeat("a", n)
@@ -296,7 +297,7 @@ func TestArrays(t *testing.T) {
 	if got, err := ParseArray(x("e0 02 02 45")); err != nil || len(got) != 2 || got[1] != value.OfRaw(x("45")) {
 		t.Errorf("empty lists: %v %v", got, err)
 	}
-	// The tokens of a renew-lock request, and the expirations in the response.
+	// These are the tokens of a renew-lock request, and the expirations in the response.
 	id := x("04030201060508070 90a0b0c0d0e0f10")
 	if got, err := ParseArray(join(x("e0 12 01 98"), id)); err != nil || len(got) != 1 || got[0] != value.OfUUID([16]byte(id)) {
 		t.Errorf("tokens: %v %v", got, err)
@@ -320,7 +321,7 @@ func TestArraysOfTheWrongKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Error("an array was made")
+					t.Error("an array was decoded")
 				}
 			}()
 			make()

@@ -14,8 +14,8 @@ import (
 	"mayfly/web/auth/oidc"
 )
 
-// TestBeginsWhereItEnds: a browser that uses another name of the server than the provider does
-// is redirected once to the name at which it will come back.
+// TestBeginsWhereItEnds: a browser that uses another name of the server than the provider does is
+// redirected once to the name to which the provider will redirect it back.
 func TestBeginsWhereItEnds(t *testing.T) {
 	p, err := oidc.New(oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: auth.Viewer}}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestBeginsWhereItEnds(t *testing.T) {
 		e.ServeHTTP(got, r)
 		// The provider is down: a browser that would be sent there sees the error.
 		if to := got.Header().Get("Location"); to != tc.want || tc.want == "" && (got.Code != http.StatusServiceUnavailable || failures != 1) {
-			t.Errorf("%s: %d to %q, want %q; told %d times", name, got.Code, to, tc.want, failures)
+			t.Errorf("%s: %d to %q, want %q; %d failures reported", name, got.Code, to, tc.want, failures)
 		}
 	}
 }

@@ -23,11 +23,11 @@ func TestBegunEnds(t *testing.T) {
 		}
 		time.Sleep(10*time.Minute - 1)
 		if !good() {
-			t.Error("a moment early it is over")
+			t.Error("the sign-in expired a moment early")
 		}
 		time.Sleep(time.Nanosecond)
 		if good() {
-			t.Error("on the dot it is still good")
+			t.Error("the sign-in is still valid after ten minutes")
 		}
 	})
 }

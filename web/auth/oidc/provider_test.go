@@ -106,7 +106,7 @@ func TestBegunAtAnother(t *testing.T) {
 		w.again()
 		w.ours.ShareKey([32]byte{key})
 		if user, err := w.finish(back); !errors.Is(err, want) || user.Name == "ana" != (want == nil) {
-			t.Errorf("at one with the key %d: %+v, %v", key, user, err)
+			t.Errorf("at a server with the key %d: %+v, %v", key, user, err)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestSignIn(t *testing.T) {
 			continue
 		}
 		if user.Hint == "" {
-			t.Errorf("%s: there is nothing to sign out with", name)
+			t.Errorf("%s: there is no hint for a sign-out", name)
 		}
 		tc.want.Subject = w.theirs.Issuer + " id-ana"
 		tc.want.ReturnTo, user.Hint = "/n/default/queues", ""
@@ -166,7 +166,7 @@ func TestOtherClaims(t *testing.T) {
 	}
 	w := start(t, func(c *oidc.Config) { c.Roles = []oidc.Rule{{Value: "*", Role: auth.Viewer}} })
 	if user, err := w.through("ana", oidctest.Trouble{}); user.Role != auth.Viewer || err != nil {
-		t.Errorf("everybody: %+v, %v", user, err)
+		t.Errorf("every user: %+v, %v", user, err)
 	}
 }
 
@@ -268,11 +268,11 @@ func TestState(t *testing.T) {
 		t.Fatal(user, err)
 	}
 	if len(w.jar) != 0 {
-		t.Error("the cookie stays", w.jar)
+		t.Error("the cookie was not deleted", w.jar)
 	}
 	refuse("once more", back)
 	w.jar = jar                               // an attacker has kept it
-	w.theirs.Is(oidctest.Trouble{Down: true}) // and is not asked
+	w.theirs.Is(oidctest.Trouble{Down: true}) // the provider is not asked
 	refuse("kept and used again", back, w.jar...)
 }
 
@@ -295,7 +295,7 @@ func TestDenied(t *testing.T) {
 	}
 	add := url.Values{"state": {mustQuery(t, w.begin()).Get("state")}, "code": {"x"}, "iss": {"https://example.com"}}
 	if _, err := w.finish(redirect + "?" + add.Encode()); !errors.Is(err, oidc.ErrToken) {
-		t.Error("the answer of another provider:", err)
+		t.Error("an answer of another provider:", err)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestAuthorizationRequest(t *testing.T) {
 	r, answer := w.visit("https://" + host + "/")
 	r.TLS = &tls.ConnectionState{}
 	if _, err := w.ours.Begin(answer, r, redirect, ""); err != nil || !answer.Result().Cookies()[0].Secure {
-		t.Error("with TLS the cookie travels without", err)
+		t.Error("with TLS the cookie is not Secure", err)
 	}
 }
 
@@ -357,7 +357,8 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// TestProviderIsDown: the error says so, and the provider is asked again, not too often.
+// TestProviderIsDown: the error names the cause, and the provider is asked again, but not too
+// often.
 func TestProviderIsDown(t *testing.T) {
 	w := start(t)
 	fails := func(is oidctest.Trouble) {
@@ -368,21 +369,21 @@ func TestProviderIsDown(t *testing.T) {
 			t.Errorf("%+v: %v", is, err)
 		}
 		if len(answer.Result().Cookies()) > 0 {
-			t.Error("it has begun")
+			t.Error("a sign-in began")
 		}
 	}
 	fails(oidctest.Trouble{Down: true})
-	fails(oidctest.Trouble{}) // just asked
+	fails(oidctest.Trouble{}) // the provider was just asked
 	eventually(t, func() bool {
 		r, answer := w.visit("http://" + host)
 		_, err := w.ours.Begin(answer, r, redirect, "")
 		return err == nil
 	})
-	// From now on the document is known, even if the provider goes down.
+	// From now on the provider's document is known, even if the provider goes down.
 	back := w.theirs.SignIn(w.begin(), "ana")
 	w.theirs.Is(oidctest.Trouble{Down: true})
 	if _, err := w.finish(back); !errors.Is(err, oidc.ErrUnavailable) {
-		t.Error("the code:", err)
+		t.Error("the exchange of the code:", err)
 	}
 	for name, is := range map[string]oidctest.Trouble{"huge": {Huge: true}, "another": {Issuer: "https://example.com"}} {
 		w = start(t)
@@ -400,7 +401,7 @@ func eventually(t *testing.T, is func() bool) {
 		select {
 		case <-each.C:
 		case <-end:
-			t.Fatal("it never was")
+			t.Fatal("the condition was not met in time")
 		}
 	}
 }
@@ -436,7 +437,7 @@ func TestUnresponsiveProvider(t *testing.T) {
 		}
 	}
 	if len(secrets) > 0 {
-		t.Error("it was followed")
+		t.Error("a redirect was followed")
 	}
 }
 
@@ -500,7 +501,7 @@ func TestConfig(t *testing.T) {
 		c := good
 		if change(&c); true {
 			if _, err := oidc.New(c); err == nil {
-				t.Errorf("%s: nothing is wrong", name)
+				t.Errorf("%s: the configuration was accepted", name)
 			}
 		}
 	}

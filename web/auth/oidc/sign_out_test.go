@@ -69,9 +69,9 @@ func (w *world) again() {
 	w.ours = ours
 }
 
-// TestEnd: a user who signs out is redirected to the provider, which identifies the user by
-// the hint or asks, and redirects back. A server that has not talked to the provider before
-// does so, too.
+// TestEnd: a user who signs out is redirected to the provider, which identifies the user by the
+// hint or asks, and redirects back. This also works at a server that has never contacted the
+// provider.
 func TestEnd(t *testing.T) {
 	w := start(t)
 	ana, hint := w.signsIn("ana")
@@ -80,10 +80,10 @@ func TestEnd(t *testing.T) {
 			t.Errorf("%s: %d %s", before, code, text)
 		}
 		if code, text := w.see(w.end(ana, "", redirect)); code != 200 || !strings.Contains(text, "Who") || !strings.Contains(text, `href="`+redirect+`?state=signed-out"`) {
-			t.Errorf("%s, and there is no hint: %d %s", before, code, text)
+			t.Errorf("%s, without a hint: %d %s", before, code, text)
 		}
 		if code, text := w.see(w.end(ana, hint, "http://example.com/login/openid/back")); code != 400 {
-			t.Errorf("%s, and a stranger's address: %d %s", before, code, text)
+			t.Errorf("%s, with an unknown redirect address: %d %s", before, code, text)
 		}
 		w.again()
 	}
@@ -118,7 +118,7 @@ func TestHints(t *testing.T) {
 	w.c.ClientID = "another"
 	w.again()
 	if at := w.end(ana, anas, redirect); strings.Contains(at, "id_token_hint") {
-		t.Errorf("it was made for another client, and is given: %s", at)
+		t.Errorf("a hint for another client was sent: %s", at)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestNoEnd(t *testing.T) {
 	w.theirs.Is(oidctest.Trouble{NoEnd: true})
 	w.again()
 	if at := w.end(ana, hint, redirect); at != "" {
-		t.Errorf("it has none, and somebody is led to %s", at)
+		t.Errorf("without a sign-out address, the user is redirected to %s", at)
 	}
 }
 
@@ -187,11 +187,11 @@ func TestEndsBeforeASignIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := p.SignOutURL(t.Context(), auth.Caller{Method: auth.OIDC, Subject: "https://a.example id-ana"}, "", redirect); !errors.Is(err, oidc.ErrUnavailable) {
-			t.Errorf("after five seconds it is asked still: %v", err)
+			t.Errorf("after five seconds the provider is still being asked: %v", err)
 		}
 		r, w := httptest.NewRequest(http.MethodGet, "https://"+host+"/openid", nil), httptest.NewRecorder()
 		if at, err := p.Begin(w, r.WithContext(t.Context()), redirect, "/"); err != nil || !strings.HasPrefix(at, "https://a.example/in?") {
-			t.Errorf("who signs in is led to %q: %v", at, err)
+			t.Errorf("a sign-in redirects to %q: %v", at, err)
 		}
 	})
 }
@@ -222,7 +222,7 @@ func TestKeepsTheHint(t *testing.T) {
 				return c
 			}
 		}
-		t.Fatalf("%d: there is none", got.Code)
+		t.Fatalf("%d: there is no hint", got.Code)
 		return nil
 	}
 	c := signsIn(map[string]any{"roles": "team"})

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestShare: a share takes room for the bytes that have arrived, and gives it back at the end.
+// TestShare: a share takes room for the bytes that have arrived, and releases it at the end.
 func TestShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
@@ -33,25 +33,25 @@ func TestShare(t *testing.T) {
 		full := [2]*Share{r.NewShare("a"), r.NewShare("b")}
 		for _, s := range full {
 			if err := s.Grow(t.Context(), 1<<40); err != nil {
-				t.Fatal("who sends slowly keeps others out, or what is larger than the room is never read: ", err)
+				t.Fatal("slow clients keep others out, or a body larger than the budget is never granted: ", err)
 			}
 		}
 		small := r.NewShare("small")
 		if err := small.Grow(t.Context(), budgetUncounted); err != nil {
-			t.Error("a small body waits: ", err)
+			t.Error("a small body has to wait: ", err)
 		}
 		large, began := r.NewShare("large"), time.Now()
 		if _, err := large.ReadAll(t.Context(), strings.NewReader(strings.Repeat("x", 1<<20)), 1<<20); !errors.Is(err, engine.ErrBusy) || time.Since(began) != budgetTimeout {
-			t.Errorf("full: %v after %v", err, time.Since(began))
+			t.Errorf("with a full budget: %v after %v", err, time.Since(began))
 		}
 		gone, cancel := context.WithCancelCause(t.Context())
 		cancel(engine.ErrClosed)
 		if err := large.Grow(gone, MaxBody); !errors.Is(err, engine.ErrClosed) {
-			t.Errorf("a client that has left: %v", err)
+			t.Errorf("a client that has disconnected: %v", err)
 		}
 		time.AfterFunc(time.Second, full[0].Release)
 		if err := large.Grow(t.Context(), MaxBody); err != nil {
-			t.Error("room that becomes free is not given: ", err)
+			t.Error("room that becomes free is not granted: ", err)
 		}
 		_ = out.Close() // never fails
 		if raw := <-read; string(raw) != "x" {
@@ -62,7 +62,7 @@ func TestShare(t *testing.T) {
 			s.Release()
 		}
 		if r.taken != 0 || len(r.byAddress) != 0 || len(r.waiting) != 0 {
-			t.Errorf("not all is given back: %+v", r)
+			t.Errorf("the budget is not free again: %+v", r)
 		}
 	})
 }
@@ -85,32 +85,32 @@ func TestBodyBudgetIsFairToAddresses(t *testing.T) {
 			return n
 		}
 		if got := most("first"); got != budgetTotal/2/one {
-			t.Errorf("an address alone has %d requests", got)
+			t.Errorf("one address alone got %d requests", got)
 		}
 		if got := most("second"); got != budgetFairShare/one {
-			t.Errorf("another address has %d requests", got)
+			t.Errorf("another address got %d requests", got)
 		}
 		if !take("third", MaxBody) {
-			t.Error("a third address has no room")
+			t.Error("a third address got no room")
 		}
 		s, began := r.NewShare("first"), time.Now()
 		if err := s.Grow(t.Context(), one); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "your address") || time.Since(began) != budgetTimeout {
-			t.Errorf("one request more of the first: %v after %v", err, time.Since(began))
+			t.Errorf("a further request of the first address: %v after %v", err, time.Since(began))
 		}
 		for _, s := range all {
 			s.Release()
 		}
 		if !take("first", one) || !take("second", budgetPerRequest) {
-			t.Error("a single request does not get more than the fair part")
+			t.Error("a single request got no more than its fair share")
 		}
 		if got := most("third"); got != budgetFairShare/one {
-			t.Errorf("a third address has %d requests beside it", got)
+			t.Errorf("a third address got %d requests beside it", got)
 		}
 	})
 }
 
-// TestBodyBudgetGrantsInOrder: claims are granted in the order in which they came, but one of an
-// address that has its part waits without holding others up.
+// TestBodyBudgetGrantsInOrder: claims are granted in the order in which they came. Only a claim of
+// an address that has used up its part waits without blocking others.
 func TestBodyBudgetGrantsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
@@ -131,38 +131,38 @@ func TestBodyBudgetGrantsInOrder(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		wait("first", 1<<20) // more than its part
+		wait("first", 1<<20) // more than the share of its address
 		wait("large", 10<<20)
 		wait("small", 2<<20)
 		if len(granted) != 0 {
-			t.Errorf("%s has room at once", <-granted)
+			t.Errorf("%s got room at once", <-granted)
 		}
 		if !r.NewShare("tiny").TryGrow(budgetSmall / 2) {
-			t.Error("a small one waits behind a large one")
+			t.Error("a small claim waits behind a large one")
 		}
 		if r.NewShare("another").TryGrow(2 << 20) {
-			t.Error("a request that comes later has room before those that wait")
+			t.Error("a later claim got room before waiting ones")
 		}
 		third.Release()
 		synctest.Wait()
 		if a, b := <-granted, <-granted; len(granted) != 0 || a == "first" || b == "first" {
-			t.Errorf("%s and %s have room", a, b)
+			t.Errorf("%s and %s got room", a, b)
 		}
 		first.Release()
 		synctest.Wait()
 		if got := <-granted; got != "first" {
-			t.Errorf("%s has room", got)
+			t.Errorf("%s got room", got)
 		}
 	})
 }
 
-// TestBodyBudgetAfterATimeout: when a claim that holds others up gives up, they go on.
+// TestBodyBudgetAfterATimeout: when a claim that blocks others gives up, the others are granted.
 func TestBodyBudgetAfterATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
 		for _, address := range []string{"a", "b"} {
 			if !r.NewShare(address).TryGrow(budgetPerRequest - 1<<20) { // 2 MiB are left
-				t.Fatal("the room is not empty")
+				t.Fatal("the budget is not free")
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -183,7 +183,7 @@ func TestBodyBudgetAfterATimeout(t *testing.T) {
 				t.Error(err)
 			}
 		default:
-			t.Error("the small one waits still")
+			t.Error("the small claim still waits")
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestShareReadsAll(t *testing.T) {
 			var s *Share
 			raw, err := s.ReadAll(t.Context(), iotest.HalfReader(strings.NewReader(strings.Repeat("x", n))), most)
 			if want := min(int64(n), most+1); err != nil || int64(len(raw)) != want {
-				t.Errorf("of %d bytes, %d at most, %d were read: %v", n, most, len(raw), err)
+				t.Errorf("of %d bytes, at most %d, %d were read: %v", n, most, len(raw), err)
 			}
 		}
 	}

@@ -114,13 +114,13 @@ func TestFormToken(t *testing.T) {
 	w, get := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
 	token := forms.Token(w, get)
 	if again := forms.Token(w, get); again != token {
-		t.Error("a second form of the same page has another token")
+		t.Error("two forms of a page have different tokens")
 	}
 	if n := len(w.Result().Cookies()); n != 1 {
 		t.Errorf("%d cookies were set, want 1", n)
 	}
 	if c := w.Result().Cookies()[0]; !c.HttpOnly || c.SameSite != http.SameSiteLaxMode {
-		t.Errorf("the cookie is open to scripts or other sites: %v", c)
+		t.Errorf("the cookie is visible to scripts or other sites: %v", c)
 	}
 	for name, tc := range map[string]struct {
 		forms   *origin.Forms
@@ -143,7 +143,7 @@ func TestFormToken(t *testing.T) {
 	planted := httptest.NewRecorder()
 	http.SetCookie(planted, &http.Cookie{Name: "mayfly_form", Value: w.Result().Cookies()[0].Value + "x"})
 	if err := forms.Check(post(planted, token)); !errors.Is(err, origin.ErrForm) {
-		t.Errorf("a planted cookie passes: %v", err)
+		t.Errorf("a planted cookie was accepted: %v", err)
 	}
 }
 
@@ -159,13 +159,13 @@ func TestNoticeIsShownOnce(t *testing.T) {
 		t.Fatalf("got %+v, %t", got, ok)
 	}
 	if c := taken.Result().Cookies(); len(c) != 1 || c[0].MaxAge >= 0 {
-		t.Errorf("the cookie was not taken away: %v", c)
+		t.Errorf("the cookie was not deleted: %v", c)
 	}
 	if _, ok := origin.NewForms().TakeNotice(httptest.NewRecorder(), post(left, "")); ok {
-		t.Error("somebody else's notice was shown")
+		t.Error("another user's notice was shown")
 	}
 	if _, ok := forms.TakeNotice(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)); ok {
-		t.Error("a notice came from nowhere")
+		t.Error("a notice was shown without a cookie")
 	}
 }
 
@@ -223,6 +223,6 @@ func TestCookiesOverTLS(t *testing.T) {
 	forms.Token(one, httptest.NewRequest(http.MethodGet, "https://bus.example:8443/", nil))
 	forms.Token(two, httptest.NewRequest(http.MethodGet, "http://bus.example:8080/", nil))
 	if a, b := one.Result().Cookies()[0].Name, two.Result().Cookies()[0].Name; a == b {
-		t.Errorf("two ports have one cookie %s", a)
+		t.Errorf("two ports share the cookie %s", a)
 	}
 }

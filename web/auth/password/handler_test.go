@@ -38,8 +38,8 @@ type world struct {
 	path     string
 	audited  string // recorded events, a line each; guarded by mu
 	mu       sync.Mutex
-	there    page.SignInProvider // where a user also signs out
-	silent   error               // why that is unknown
+	there    page.SignInProvider // where a user signs out of the provider, too
+	silent   error               // the error if that address is unknown
 }
 
 func start(t *testing.T) *world {
@@ -65,7 +65,7 @@ func (w *world) mount(forms *origin.Forms) {
 		},
 		ProviderSignOut: func(_ http.ResponseWriter, r *http.Request, caller auth.Caller) (page.SignInProvider, error) {
 			if again, err := w.sessions.Identify(r); err == nil || caller.Name != "ana" {
-				w.Errorf("%+v is to sign out elsewhere, and here it is %+v", caller, again)
+				w.Errorf("%+v signs out at the provider, but here the caller is %+v", caller, again)
 			}
 			return w.there, w.silent
 		},
@@ -107,7 +107,7 @@ func (w *world) remembered() string {
 	return w.audited
 }
 
-// A browserID keeps cookies.
+// A browserID is a browser, which keeps cookies.
 type browserID struct {
 	*world
 	from    string
@@ -206,22 +206,22 @@ func TestSignInAndOut(t *testing.T) {
 	first := b.cookies[password.SessionCookie]
 	b.signIn("ana", "password of ana", "/")
 	if now := b.cookies[password.SessionCookie]; now == first || !over(caller) || len(w.sessions.All()) != 1 {
-		t.Errorf("the session before goes on: %d sessions", len(w.sessions.All()))
+		t.Errorf("the former session still exists: %d sessions", len(w.sessions.All()))
 	}
 	caller = b.caller()
 	if res, _ := b.ask(http.MethodPost, password.SignOutPath, url.Values{"csrf": {"forged"}}); res.StatusCode == http.StatusSeeOther || over(caller) {
-		t.Error("a forged form signs out")
+		t.Error("a forged form signed out")
 	}
 	if res, _ := b.post(password.SignOutPath, url.Values{}); res.StatusCode != http.StatusSeeOther || !over(caller) || b.caller().IsKnown() || b.cookies[password.SessionCookie] != "" {
-		t.Errorf("signing out: %d, over %t", res.StatusCode, over(caller))
+		t.Errorf("signing out: %d, ended %t", res.StatusCode, over(caller))
 	}
 	want := "dashboard 192.0.2.1: sign-in-failed ana\n" + strings.Repeat("ana: signed-in admin · password · 192.0.2.1\n", 2) + "ana: signed-out\n"
 	if got := w.remembered(); got != want {
-		t.Errorf("remembered:\n%s\nwant:\n%s", got, want)
+		t.Errorf("audited:\n%s\nwant:\n%s", got, want)
 	}
 }
 
-// TestSignsOutElsewhere: a user who signs out is led to the provider's sign-out, and sees a
+// TestSignsOutElsewhere: a user who signs out is redirected to the provider's sign-out, and sees a
 // notice if its address is unknown.
 func TestSignsOutElsewhere(t *testing.T) {
 	w := start(t)
@@ -252,7 +252,7 @@ func TestSignsOutElsewhere(t *testing.T) {
 func TestForgedSignIn(t *testing.T) {
 	b := start(t).browser()
 	if res, _ := b.ask(http.MethodPost, password.SignInPath, url.Values{"user": {"ana"}, "password": {"password of ana"}}); res.StatusCode == http.StatusSeeOther || b.caller().IsKnown() {
-		t.Error("a form without a token signs in")
+		t.Error("a form without a token signed in")
 	}
 	if res, _ := b.post(password.SignInPath, url.Values{"user": {strings.Repeat("x", 1<<20)}}); res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large form is answered with %d", res.StatusCode)
@@ -275,7 +275,7 @@ func TestWithin(t *testing.T) {
 		"/" + strings.Repeat("a", 3000): "/",
 	} {
 		if got := password.ReturnPath("", to); got != want {
-			t.Errorf("%.40q leads to %q, want %q", to, got, want)
+			t.Errorf("%.40q redirects to %q, want %q", to, got, want)
 		}
 	}
 	for to, want := range map[string]string{
@@ -284,7 +284,7 @@ func TestWithin(t *testing.T) {
 		"/bus/login": "/bus/", "/bus/logout": "/bus/", "/bus/api/v1/entities": "/bus/", "//bus/": "/bus/", "/BUS/": "/bus/", "/%62us/": "/%62us/",
 	} {
 		if got := password.ReturnPath("/bus", to); got != want {
-			t.Errorf("below /bus, %.40q leads to %q, want %q", to, got, want)
+			t.Errorf("below /bus, %.40q redirects to %q, want %q", to, got, want)
 		}
 	}
 }
@@ -313,37 +313,38 @@ func triesAreLimited(t *testing.T) {
 		t.Errorf("for a name: %d tries, then %d with Retry-After %q", n, res.StatusCode, res.Header.Get("Retry-After"))
 	}
 	if n, _, _ := tries("nobody", anywhere); n != 10 {
-		t.Errorf("for a name that nobody has: %d tries", n)
+		t.Errorf("for an unknown name: %d tries", n)
 	}
 	b := w.browser()
 	b.from = "203.0.113.9:5"
 	if res, _ := b.signIn("ana", "password of ana", "/"); res.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("the right password gets past: %d", res.StatusCode)
+		t.Errorf("the right password was accepted in spite of the limit: %d", res.StatusCode)
 	}
 	i := 0
 	if n, _, _ := tries("x", func(n int) string { i++; return "[2001:db8::" + string(rune('a'+n%6)) + "]:9" }); n != 8 {
-		t.Errorf("for one name of one network: %d tries", n)
+		t.Errorf("for one name from one network: %d tries", n)
 	}
 	for n := range 40 {
 		b.from = "[2001:db8::1]:9"
 		if res, _ := b.signIn("name"+string(rune('a'+n)), "wrong password", "/"); res.StatusCode == http.StatusTooManyRequests {
-			if n != 11 { // nine were used for x
+			if n != 11 { // nine tries were used for x
 				t.Errorf("for a network: %d tries", n)
 			}
 			break
 		} else if n == 39 {
-			t.Error("an address may try for ever")
+			t.Error("an address is never limited")
 		}
 	}
 	if n := strings.Count(w.remembered(), "sign-in failed"); n > 20 {
-		t.Errorf("%d failures are remembered", n)
+		t.Errorf("%d failures were audited", n)
 	}
 	if strings.Contains(w.remembered(), "namea") {
-		t.Error("what was typed as a name is remembered, which may be a password")
+		t.Error("text typed as a name was audited, though it may be a password")
 	}
 }
 
-// TestAChangedFileEndsSessions: it ends the sessions of users whose line has changed, at once.
+// TestAChangedFileEndsSessions: a changed users file ends the sessions of users whose line has
+// changed, at once.
 func TestAChangedFileEndsSessions(t *testing.T) {
 	w := start(t)
 	ana, ben := w.browser(), w.browser()
@@ -361,21 +362,21 @@ func TestAChangedFileEndsSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !w.file.Reload() {
-			t.Fatal("it has not changed")
+			t.Fatal("the file has not changed")
 		}
 		w.handler.UsersChanged(t.Context())
 	}
 	change(string(text) + "# a word\n")
 	if over(was) || over(hers) {
-		t.Error("a word ends sessions")
+		t.Error("a new comment in the file ended sessions")
 	}
 	change(strings.Replace(string(text), "ben:viewer:", "ben:operator:", 1))
 	if !over(was) || ben.caller().IsKnown() || over(hers) {
-		t.Errorf("another role: over %t, of ana %t", over(was), over(hers))
+		t.Errorf("another role: ended %t, of ana %t", over(was), over(hers))
 	}
 	change(strings.Split(string(text), "\n")[1] + "\n")
 	if !over(hers) || ana.caller().IsKnown() {
-		t.Error("who is not in it any more goes on")
+		t.Error("a session of a removed user continues")
 	}
 }
 
@@ -386,10 +387,10 @@ func TestAdminsEndSessions(t *testing.T) {
 	ben.signIn("ben", "password of ben", "/")
 	again.signIn("ben", "password of ben", "/")
 	if res, _ := ben.ask(http.MethodGet, password.SessionsPath, nil); res.StatusCode != http.StatusForbidden {
-		t.Errorf("a viewer sees sessions: %d", res.StatusCode)
+		t.Errorf("a viewer sees the sessions: %d", res.StatusCode)
 	}
 	if res, _ := ben.post("/sessions/end", url.Values{"all": {"ana"}}); res.StatusCode != http.StatusForbidden || !ana.caller().IsKnown() {
-		t.Errorf("a viewer ends sessions: %d", res.StatusCode)
+		t.Errorf("a viewer may end sessions: %d", res.StatusCode)
 	}
 	_, page := ana.ask(http.MethodGet, password.SessionsPath, nil)
 	if strings.Count(page, "<tr role") != 4 || !strings.Contains(page, "192.0.2.1") || strings.Contains(page, ben.cookies[password.SessionCookie]) {
@@ -397,16 +398,16 @@ func TestAdminsEndSessions(t *testing.T) {
 	}
 	id := ben.caller().ID
 	if res, _ := ana.post("/sessions/end", url.Values{"session": {id}}); res.StatusCode != http.StatusSeeOther || ben.caller().IsKnown() || !again.caller().IsKnown() {
-		t.Errorf("one of ben's: %d", res.StatusCode)
+		t.Errorf("ending one of ben's sessions: %d", res.StatusCode)
 	}
 	if res, _ := ana.post("/sessions/end", url.Values{}); res.StatusCode != http.StatusBadRequest {
-		t.Errorf("nothing is answered with %d", res.StatusCode)
+		t.Errorf("a form without a session returned %d", res.StatusCode)
 	}
 	if ana.post("/sessions/end", url.Values{"all": {"ben"}}); again.caller().IsKnown() || !ana.caller().IsKnown() {
-		t.Error("all of ben's have not ended, or others have")
+		t.Error("not all of ben's sessions have ended, or others have")
 	}
 	if !strings.Contains(w.remembered(), "ana: sign-ins-ended ben\n") {
-		t.Errorf("remembered: %s", w.remembered())
+		t.Errorf("audited: %s", w.remembered())
 	}
 }
 
@@ -433,16 +434,16 @@ func TestSessionsEndByThemselves(t *testing.T) {
 		for range 14 {
 			time.Sleep(12*time.Hour - time.Minute)
 			if !used().IsKnown() {
-				t.Fatal("a session that is used has ended")
+				t.Fatal("a session in use has ended")
 			}
 		}
 		if idle().IsKnown() || !over(first) {
-			t.Error("a session that is not used goes on")
+			t.Error("an unused session has not ended")
 		}
 		caller := used()
-		time.Sleep(15 * time.Minute) // seven days have passed
+		time.Sleep(15 * time.Minute) // seven days have passed since the sign-in
 		if !over(caller) || used().IsKnown() {
-			t.Error("a session goes on for ever")
+			t.Error("a session never ends")
 		}
 	})
 }
@@ -482,7 +483,7 @@ func TestTwoServersOnOneMachine(t *testing.T) {
 	for at, s := range map[string]*password.Sessions{"http://localhost:8080/": one, "http://localhost:8081/": two} {
 		_, r := visit(at)
 		if caller, err := s.Identify(r); !caller.IsKnown() {
-			t.Errorf("at %s nobody is known: %v", at, err)
+			t.Errorf("at %s no user is signed in: %v", at, err)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSpotsAreBounded: a user who signs in from many addresses loses the oldest of them, and
-// all users together keep a limited number.
+// TestSpotsAreBounded: for a user who signs in from many addresses the oldest are forgotten, and
+// the number of addresses of all users together is limited.
 func TestSpotsAreBounded(t *testing.T) {
 	var s knownAddresses
 	at := func(name, where int) userAddress {
@@ -19,13 +19,13 @@ func TestSpotsAreBounded(t *testing.T) {
 		s.add(at(2, i), began.Add(time.Duration(i)))
 	}
 	if !s.has(at(1, 0)) || s.has(at(2, 135)) || !s.has(at(2, 136)) || !s.has(at(2, 199)) || len(s.seen) != 1+maxAddressesPerUser {
-		t.Errorf("%d spots", len(s.seen))
+		t.Errorf("got %d addresses", len(s.seen))
 	}
 	for i := range 5000 {
 		s.add(at(3+i, 0), began.Add(time.Hour+time.Duration(i)))
 	}
 	if len(s.seen) != maxKeys || s.has(at(1, 0)) || !s.has(at(5002, 0)) {
-		t.Errorf("%d spots in all", len(s.seen))
+		t.Errorf("got %d addresses in all", len(s.seen))
 	}
 }
 

@@ -27,7 +27,7 @@ func (b *browserID) tries(name string) (n int) {
 			return n
 		}
 	}
-	b.Fatalf("%s can be tried for ever", name)
+	b.Fatalf("%s can be tried without limit", name)
 	return 0
 }
 
@@ -57,7 +57,7 @@ func TestOneAddressDoesNotKeepOthersOut(t *testing.T) {
 		}
 		for i := range 8 {
 			if !w.at(fmt.Sprint("198.51.100.", i)).signsIn("ana") {
-				t.Errorf("ana was kept out at her address %d", i)
+				t.Errorf("ana was locked out at her address %d", i)
 			}
 			for range 6 {
 				attacker.signIn("ana", "x", "/")
@@ -67,8 +67,9 @@ func TestOneAddressDoesNotKeepOthersOut(t *testing.T) {
 	})
 }
 
-// TestManyAddressesAreSlowedTogether, but do not lock ana out where she has signed in before:
-// at an address, or with a browser at any address, also after a restart.
+// TestManyAddressesAreSlowedTogether: many addresses share a limit of tries, but cannot lock ana
+// out where she has signed in before: at an address, or with a browser at any address, also after a
+// restart.
 func TestManyAddressesAreSlowedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -90,22 +91,22 @@ func TestManyAddressesAreSlowedTogether(t *testing.T) {
 		}
 		attack(10)
 		if w.at("198.51.100.3").signsIn("ana") {
-			t.Error("where ana was never seen the right password gets past")
+			t.Error("the right password was accepted at an unknown address")
 		}
 		mine.from = "198.51.100.4:1"
 		if !mine.signsIn("ana") {
-			t.Error("a familiar browser is kept out")
+			t.Error("a familiar browser is locked out")
 		}
 		if !w.at(home).signsIn("ana") {
-			t.Error("a familiar address is kept out")
+			t.Error("a familiar address is locked out")
 		}
 		w.again()
 		attack(10)
 		if !mine.signsIn("ana") {
-			t.Error("a familiar browser is kept out after a restart")
+			t.Error("a familiar browser is locked out after a restart")
 		}
 		if w.at("198.51.100.9").signsIn("ana") {
-			t.Error("an address is remembered for ever")
+			t.Error("an address never expires")
 		}
 	})
 }
@@ -134,11 +135,11 @@ func TestAFamiliarBrowserAmongOthers(t *testing.T) {
 		}
 		for range 20 {
 			if !mine.signsIn("ben") {
-				t.Fatal("a familiar browser waits for others at its address")
+				t.Fatal("a familiar browser waits because of others at its address")
 			}
 		}
 		if n := mine.tries("ana"); n != 0 {
-			t.Errorf("a browser familiar to ben has %d tries for ana", n)
+			t.Errorf("a browser familiar to ben got %d tries for ana", n)
 		}
 	})
 }
@@ -159,8 +160,8 @@ func TestAFamiliarBrowserIsSlowedToo(t *testing.T) {
 				n++
 			}
 		}
-		if n != 10+10 { // of the browser, and of the name
-			t.Errorf("a stolen cookie is good for %d tries", n)
+		if n != 10+10 { // the tries of the browser, and those of the name
+			t.Errorf("a stolen cookie gives %d tries", n)
 		}
 	})
 }
@@ -206,7 +207,7 @@ func TestMarks(t *testing.T) {
 			w.at("203.0.113.1").signIn(fmt.Sprint("somebody", i), "x", "/")
 		}
 		if passes(c.Value) {
-			t.Error("it is familiar for ever")
+			t.Error("the cookie never expires")
 		}
 
 		// After a change of password the browser is unknown.
@@ -227,7 +228,7 @@ func TestMarks(t *testing.T) {
 		}
 		b.from = "203.0.113.2:1"
 		if b.signsIn("ana") {
-			t.Error("a browser is familiar to another password")
+			t.Error("a browser is still familiar after a change of password")
 		}
 		if b.from = "198.51.100.7:1"; !b.signsIn("ana") {
 			t.Error("ana cannot sign in any more")
@@ -252,7 +253,7 @@ func TestABrowserOfSeveral(t *testing.T) {
 			w.browser().signIn(fmt.Sprint("somebody", i), "x", "/")
 		}
 		if !b.signsIn("ana") || !b.signsIn("ben") {
-			t.Error("one of them is a stranger")
+			t.Error("the browser is not familiar to one of its users")
 		}
 	})
 }
@@ -274,7 +275,7 @@ func TestOtherWaysHaveTheirOwnLine(t *testing.T) {
 		}
 		for range 2 {
 			if w.handler.Throttle(ask(nil)) > 0 {
-				t.Fatal("wrong passwords count")
+				t.Fatal("wrong passwords limit sign-ins with the provider")
 			}
 		}
 		rec := httptest.NewRecorder()
@@ -283,7 +284,7 @@ func TestOtherWaysHaveTheirOwnLine(t *testing.T) {
 		n := 0
 		for w.handler.Throttle(ask(nil)) == 0 {
 			if n++; n > 100 {
-				t.Fatal("there is no end")
+				t.Fatal("sign-ins are never limited")
 			}
 		}
 		if n != 20 {
@@ -292,13 +293,13 @@ func TestOtherWaysHaveTheirOwnLine(t *testing.T) {
 		for range 30 {
 			for range 2 {
 				if w.handler.Throttle(ask(mark)) > 0 {
-					t.Fatal("a familiar browser is kept out")
+					t.Fatal("a familiar browser is locked out")
 				}
 			}
 			w.handler.Succeeded(httptest.NewRecorder(), ask(mark))
 		}
 		if w.at("192.0.2.1").signsIn("ana") {
-			t.Error("the address is free for passwords")
+			t.Error("the address has no limit for passwords")
 		}
 	})
 }

@@ -90,8 +90,8 @@ func (c *serverGroup) begins(at int, name string, way auth.Method) (is func(at i
 	}
 }
 
-// TestSignedInEverywhere: a user who signs in at one server is signed in at all at once; one
-// who signs out at one is signed out of all within two seconds, and open requests end.
+// TestSignedInEverywhere: a user who signs in at one server is signed in at all at once. A user who
+// signs out at one is signed out of all within two seconds, and open requests end.
 func TestSignedInEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 3)
@@ -100,30 +100,30 @@ func TestSignedInEverywhere(t *testing.T) {
 		for at := range c.all {
 			caller := ana(at)
 			if caller.Name != "ana" || caller.Role != auth.Operator || caller.Method != auth.Password || caller.ID != ana(0).ID || caller.Expires.IsZero() {
-				t.Errorf("at server %d it is %+v", at, caller)
+				t.Errorf("at server %d the caller is %+v", at, caller)
 			}
 			if caller := eva(at); caller.Name != "eva" || caller.Method != auth.OIDC || caller.Subject != "https://a eva" {
-				t.Errorf("at server %d it is %+v", at, caller)
+				t.Errorf("at server %d the caller is %+v", at, caller)
 			}
 			if n := len(c.all[at].All()); n != 2 {
-				t.Errorf("server %d knows of %d", at, n)
+				t.Errorf("server %d has %d sessions", at, n)
 			}
 			anas = append(anas, caller)
 		}
 		if ended := c.all[2].End(t.Context(), func(s password.Session) bool { return s.ID == anas[0].ID }); len(ended) != 1 {
-			t.Errorf("ended are %v", ended)
+			t.Errorf("the ended sessions are %v", ended)
 		}
 		if !over(anas[2]) || ana(2).IsKnown() {
-			t.Error("it goes on where it was ended")
+			t.Error("the session continues where it was ended")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		for at, caller := range anas {
 			if !over(caller) || ana(at).IsKnown() {
-				t.Errorf("it goes on at server %d", at)
+				t.Errorf("the session continues at server %d", at)
 			}
 			if !eva(at).IsKnown() {
-				t.Errorf("another's has ended at server %d", at)
+				t.Errorf("another user's session has ended at server %d", at)
 			}
 		}
 	})
@@ -136,21 +136,21 @@ func TestSessionsOutOfReach(t *testing.T) {
 		c := together(t, 2)
 		before, ended := c.begins(0, "ana", auth.Password), c.begins(0, "ben", auth.Password)
 		if !before(1).IsKnown() || !ended(1).IsKnown() {
-			t.Fatal("they are not known")
+			t.Fatal("the sessions are unknown")
 		}
 		c.notes.Fail(true)
 		during := c.begins(0, "ana", auth.Password)
 		c.all[0].End(t.Context(), func(s password.Session) bool { return s.Caller.Name == "ben" })
 		time.Sleep(time.Minute)
 		if !before(0).IsKnown() || !before(1).IsKnown() || !during(0).IsKnown() || during(1).IsKnown() || ended(0).IsKnown() {
-			t.Error("it is not as it was")
+			t.Error("the sessions have changed")
 		}
 		c.notes.Fail(false)
 		for range 30 {
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
 			if ended(0).IsKnown() {
-				t.Fatal("what has ended rises again")
+				t.Fatal("an ended session is valid again")
 			}
 		}
 		for at := range c.all {
@@ -161,8 +161,8 @@ func TestSessionsOutOfReach(t *testing.T) {
 	})
 }
 
-// TestOfAnotherFile: a session of a password is valid at servers that have the same line, and
-// ends everywhere when the line goes.
+// TestOfAnotherFile: a session that began with a password is valid at servers whose users file has
+// the same line, and ends everywhere when the line is removed.
 func TestOfAnotherFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 2)
@@ -171,18 +171,18 @@ func TestOfAnotherFile(t *testing.T) {
 		ana, ben := c.begins(0, "ana", auth.Password), c.begins(0, "ben", auth.Password)
 		time.Sleep(2 * time.Second)
 		if ana(1).IsKnown() || ben(1).IsKnown() || !ana(0).IsKnown() || !ben(0).IsKnown() {
-			t.Error("another file counts")
+			t.Error("a session is valid at a server with another users file")
 		}
 		c.knows(1, "ana", 1)
 		time.Sleep(2 * time.Second)
 		if !ana(1).IsKnown() || ben(1).IsKnown() {
-			t.Error("the same line does not")
+			t.Error("a session is invalid at a server with the same line")
 		}
 		c.all[1].Recheck(t.Context(), func(string) ([32]byte, bool) { return [32]byte{8}, true })
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if ana(0).IsKnown() || ana(1).IsKnown() {
-			t.Error("a session outlives its line")
+			t.Error("a session is valid after its line was removed")
 		}
 	})
 }
@@ -196,12 +196,12 @@ func TestUsedAtOneServer(t *testing.T) {
 		for range 20 {
 			time.Sleep(time.Hour)
 			if !ana(1).IsKnown() {
-				t.Fatal("it has ended")
+				t.Fatal("the session has ended")
 			}
 		}
 		time.Sleep(time.Minute)
 		if !ana(0).IsKnown() || ben(0).IsKnown() || ben(1).IsKnown() || !over(bens) {
-			t.Errorf("used: %v; idle: %v %v", ana(0).IsKnown(), ben(0).IsKnown(), ben(1).IsKnown())
+			t.Errorf("in use: %v; unused: %v %v", ana(0).IsKnown(), ben(0).IsKnown(), ben(1).IsKnown())
 		}
 	})
 }
@@ -216,7 +216,7 @@ func TestSessionBeginsWhileNotesAreRead(t *testing.T) {
 		caller := ana(0)
 		time.Sleep(time.Second)
 		if !caller.IsKnown() || over(caller) {
-			t.Error("it has ended")
+			t.Error("the session has ended")
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// ours are the names of the namespace shop, the server's own, which is called h as well.
+// ours are the names of the server's own namespace, shop, on a server with the host name h.
 var ours = Names{Namespace: "shop", Own: true, IsServer: func(host string) bool { return host == "h" }}
 
 var now = time.Unix(1_800_000_000, 0)
@@ -74,7 +74,7 @@ func TestRights(t *testing.T) {
 		t.Errorf("expired: %v; want %s", err, want)
 	}
 	if at := token(t, "sb://h/q", "root", "n1", later).Expires(); !at.Equal(later) || !KeyCredential("a", "b").Expires().IsZero() {
-		t.Errorf("it expires at %v", at)
+		t.Errorf("the token expires at %v", at)
 	}
 }
 

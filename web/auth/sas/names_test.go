@@ -33,10 +33,10 @@ func TestNames(t *testing.T) {
 		}
 	}
 	if n := (Names{Namespace: "shop", Own: true, Forwarded: true}); !n.Has("192.0.2.8") || n.Has("evil.example") {
-		t.Error("of a server that passes requests on, addresses are its own, and names are not")
+		t.Error("a forwarding server's addresses are its own, but its unknown names are not")
 	}
 	if n := (Names{}); n.Has("localhost") || n.Has("") || n.Has(".localhost") || n.Has(serviceDomain) {
-		t.Error("no names are some")
+		t.Error("empty Names have a host")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestAudiences(t *testing.T) {
 	}
 	_, err := token(t, "sb://"+strings.Repeat("é", 200)+"/q", "root", "key", now.Add(time.Hour)).Rights("q", Rules{Namespace: []engine.AccessRule{rule("root", engine.ManageRight, "key")}}, now)
 	if err == nil || !strings.HasPrefix(err.Error(), "InvalidAudience: ") || !strings.Contains(err.Error(), "--allow-host") || len(err.Error()) > 500 {
-		t.Errorf("it reads %v", err)
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -92,7 +92,7 @@ func FuzzAudience(f *testing.F) {
 		text, _, _ = strings.Cut(text, "?")
 		host, named, _ := strings.Cut(text, "/")
 		if !strings.HasPrefix(host, "localhost") && !strings.HasPrefix(host, "shop.") && host != "h" && !strings.HasPrefix(host, "h:") && !strings.HasPrefix(host, "h.") && !strings.HasPrefix(host, "127.") && !strings.HasPrefix(host, "[") && !strings.Contains(host, "::") {
-			t.Fatalf("%q is for %q", audience, path)
+			t.Fatalf("%q covers %q", audience, path)
 		}
 		if plain, err := url.PathUnescape(named); err == nil {
 			named = strings.ToLower(plain)
@@ -103,7 +103,7 @@ func FuzzAudience(f *testing.F) {
 				continue // WebSocket endpoints, which are no entities
 			}
 			if len(of) == 0 || of[0] != segment {
-				t.Fatalf("%q is for %q", audience, path)
+				t.Fatalf("%q covers %q", audience, path)
 			}
 			of = of[1:]
 		}

@@ -22,13 +22,13 @@ func TestVectors(t *testing.T) {
 				t.Errorf("%s: %+v, %v", text, token, err)
 			}
 			if token.SignedWith("SAS_KEY_VALUF") || token.SignedWith("") {
-				t.Errorf("%s is signed with other keys", text)
+				t.Errorf("%s is accepted as signed with other keys", text)
 			}
 		}
 	}
 }
 
-// audience returns the path that t is for in ours.
+// audience returns the path for which t is valid in the namespace of ours, or "nothing".
 func audience(t Token) string {
 	path, ok := t.Audience(ours)
 	if !ok {
@@ -44,7 +44,7 @@ func TestSign(t *testing.T) {
 		t.Errorf("got %+v, %q, %v", token, audience(token), err)
 	}
 	if token.Expired(at.Add(-time.Second)) || !token.Expired(at) {
-		t.Error("it expires at another time")
+		t.Error("the token expires at another time")
 	}
 }
 
@@ -139,7 +139,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(Sign("sb://h/"+text, "n"+text, key, time.Unix(1, 0)))
 		if len(text)+len(key) < 1000 && (err != nil || again.SignedWith(key) != (key != "") || again.name != "n"+text) {
-			t.Errorf("signed anew: %+v, %v", again, err)
+			t.Errorf("signed again: %+v, %v", again, err)
 		}
 	})
 }

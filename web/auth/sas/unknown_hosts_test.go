@@ -41,7 +41,7 @@ func TestUnnamed(t *testing.T) {
 		}
 	}
 	if (*sas.UnknownHosts)(nil).Refuses("other.example") {
-		t.Error("refused without a rule")
+		t.Error("a nil UnknownHosts refuses a host")
 	}
 }
 
@@ -53,6 +53,6 @@ func TestUnnamedIsBounded(t *testing.T) {
 		u.Refuses(fmt.Sprintf("host%d.example", i))
 	}
 	if lines := strings.Count(log.String(), "\n"); lines != 100 {
-		t.Errorf("%d lines", lines)
+		t.Errorf("got %d lines", lines)
 	}
 }

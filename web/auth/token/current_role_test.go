@@ -30,7 +30,7 @@ func TestKeysThatACallerSees(t *testing.T) {
 	}
 	child, _ := w.token(parent, token.Request{Name: "child", Role: auth.Viewer})
 	if !child.Expires.Equal(of.Expires) || child.MadeBy != "ben" || child.Parent != of.ID {
-		t.Errorf("a token outlives what it was made with: %+v", child)
+		t.Errorf("a token outlives its parent: %+v", child)
 	}
 	_, path := w.link(ben, token.Request{Name: "link", Namespace: "default"})
 	link := w.opened(path, "h:1")
@@ -65,9 +65,9 @@ func TestKeysThatACallerSees(t *testing.T) {
 		}
 	}
 	if _, err := w.Revoke(t.Context(), eva, "", of.ID); !errors.Is(err, engine.ErrNotFound) {
-		t.Error("another's is revoked:", err)
+		t.Error("another user's token was revoked:", err)
 	}
-	if _, err := w.Revoke(t.Context(), parent, "", of.ID); err != nil { // its own
+	if _, err := w.Revoke(t.Context(), parent, "", of.ID); err != nil { // a token may revoke its own tokens
 		t.Error(err)
 	}
 }
@@ -93,11 +93,11 @@ func TestNamesakes(t *testing.T) {
 		many   int
 	}{"the maker": {one, 2}, "the maker by another name": {renamed, 2}, "a namesake": {other, 0}, "a namesake in the file": {auth.Caller{Name: "eva", Role: auth.Viewer, Method: auth.Password}, 0}} {
 		if all, err := w.List(tc.caller); len(all) != tc.many || err != nil {
-			t.Errorf("%s is told of %d: %v", name, len(all), err)
+			t.Errorf("%s sees %d tokens: %v", name, len(all), err)
 		}
 	}
 	if _, err := w.Revoke(t.Context(), other, "", k.ID); !errors.Is(err, engine.ErrNotFound) {
-		t.Error("a namesake revokes:", err)
+		t.Error("a user of the same name revoked:", err)
 	}
 	if _, err := w.Revoke(t.Context(), renamed, "", k.ID); err != nil {
 		t.Error(err)
@@ -119,7 +119,7 @@ func TestStanding(t *testing.T) {
 	w.Recheck()
 	select {
 	case <-caller.Done:
-		t.Error("nothing has changed")
+		t.Error("the request was ended without a change")
 	default:
 	}
 	now["ben"] = auth.Viewer
@@ -127,14 +127,14 @@ func TestStanding(t *testing.T) {
 	select {
 	case <-caller.Done:
 	default:
-		t.Error("what it let in goes on")
+		t.Error("the request was not ended")
 	}
 	if caller, err = w.Tokens().Identify(bearing(secret)); caller.Role != auth.Viewer || err != nil {
 		t.Error(caller, err)
 	}
 	select {
 	case <-caller.Done:
-		t.Error("it is over as soon as it begins")
+		t.Error("the request ended at its beginning")
 	default:
 	}
 	delete(now, "ben")
@@ -163,7 +163,7 @@ func TestGone(t *testing.T) {
 		_, bens := w.token(ben, token.Request{Name: "ci", Role: auth.Operator})
 		_, evas := w.token(eva, token.Request{Name: "far", Role: auth.Viewer})
 		_, anas := w.token(ana, token.Request{Name: "hers", Role: auth.Admin})
-		for i, d := range []time.Duration{50 * time.Minute, 50 * time.Minute, 80 * time.Minute} { // a while, twice, and then long enough
+		for i, d := range []time.Duration{50 * time.Minute, 50 * time.Minute, 80 * time.Minute} { // the last time is long enough to forget the keys of a removed user
 			away.Store(true)
 			time.Sleep(d)
 			synctest.Wait()
@@ -183,7 +183,7 @@ func TestGone(t *testing.T) {
 			}
 		}
 		if kept := w.kept(); len(kept) != 2 {
-			t.Errorf("%d are kept", len(kept))
+			t.Errorf("%d keys are kept", len(kept))
 		}
 	})
 }
@@ -211,17 +211,17 @@ func TestAnotherNamespace(t *testing.T) {
 		time.Sleep(time.Second)
 		since.Store(time.Time{})
 		if _, err := w.Links().Identify(looking("h", c)); err != nil {
-			t.Error("where it is not known:", err)
+			t.Error("with an unknown time of creation:", err)
 		}
 		since.Store(time.Now())
 		if _, err := w.Links().Identify(looking("h", c)); !strings.Contains(refused(err), "former namespace 'shop'") {
 			t.Error("the link:", err)
 		}
 		if _, _, err := w.follow(path, "h"); refused(err) == "" {
-			t.Error("the link can be opened")
+			t.Error("the link can still be opened")
 		}
 		if _, err := w.Tokens().Identify(bearing(of)); refused(err) == "" {
-			t.Error("the token is good")
+			t.Error("the token is still valid")
 		}
 		_, next := w.token(ben, token.Request{Name: "next", Role: auth.Viewer, Namespace: "shop"})
 		time.Sleep(20 * time.Minute)
@@ -232,7 +232,7 @@ func TestAnotherNamespace(t *testing.T) {
 			}
 		}
 		if kept := w.kept(); len(kept) != 3 {
-			t.Errorf("%d are kept", len(kept))
+			t.Errorf("%d keys are kept", len(kept))
 		}
 	})
 }

@@ -61,36 +61,36 @@ func TestLink(t *testing.T) {
 		t.Errorf("the cookie is %s", c)
 	}
 	if strings.Contains(c.Value, path[len(token.LinkPath)+15:]) {
-		t.Error("the cookie has the secret")
+		t.Error("the cookie contains the secret")
 	}
 	if _, _, err := w.follow(token.LinkPath+c.Value, "h:8080"); refused(err) == "" {
-		t.Error("the cookie is a link", err)
+		t.Error("the cookie works as a link", err)
 	}
 	caller, err := w.Links().Identify(looking("h:8080", c))
 	if err != nil || caller.Role != auth.Viewer || caller.Method != auth.Link || caller.Namespace != "shop" || caller.ID != k.ID || caller.Name != "link monday of ben" {
 		t.Errorf("%+v, %v", caller, err)
 	}
 	if left := time.Until(caller.Expires); left > token.DefaultLinkLifetime || left < token.DefaultLinkLifetime-time.Minute {
-		t.Error("it is good for", left)
+		t.Error("the link is valid for", left)
 	}
 	// Another server on the same machine gets the cookie as well.
 	if _, err := w.Links().Identify(looking("h:8081", c)); !errors.Is(err, auth.ErrNoCredential) {
 		t.Error(err)
 	}
 	if _, err := w.Tokens().Identify(bearing(strings.TrimPrefix(path, token.LinkPath))); refused(err) == "" {
-		t.Error("the link is a token", err)
+		t.Error("the link works as a token", err)
 	}
 	w.revoke(k.ID)
 	select {
 	case <-caller.Done:
 	default:
-		t.Error("what it let in goes on")
+		t.Error("a request that the key authenticated was not ended")
 	}
 	if _, err := w.Links().Identify(looking("h:8080", c)); refused(err) == "" {
-		t.Error("it is still good", err)
+		t.Error("the cookie is still valid", err)
 	}
 	if c, _, err := w.follow(path, "h:8080"); refused(err) == "" || c != nil {
-		t.Error("it can still be opened", c, err)
+		t.Error("the link can still be opened", c, err)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestLinkEnds(t *testing.T) {
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("what it let in goes on")
+			t.Error("a request that the key authenticated was not ended")
 		}
 	})
 }

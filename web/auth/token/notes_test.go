@@ -79,7 +79,7 @@ func TestTokensOfAllServers(t *testing.T) {
 		for at := range c.all {
 			caller, ok := c.good(at, secret)
 			if !ok || caller.Role != auth.Operator || caller.ID != k.ID || caller.Name != "token ci of ana" {
-				t.Errorf("at server %d it lets in %+v", at, caller)
+				t.Errorf("at server %d the caller is %+v", at, caller)
 			}
 			let = append(let, caller)
 		}
@@ -90,7 +90,7 @@ func TestTokensOfAllServers(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		if _, ok := c.good(2, childs); !ok {
-			t.Error("what was made with it is not good")
+			t.Error("a key made with the token is invalid")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -103,7 +103,7 @@ func TestTokensOfAllServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := c.good(2, secret); ok {
-			t.Error("it is good where it was revoked")
+			t.Error("the token is valid where it was revoked")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -111,17 +111,17 @@ func TestTokensOfAllServers(t *testing.T) {
 			select {
 			case <-caller.Done:
 			default:
-				t.Errorf("what it let in at server %d goes on", at)
+				t.Errorf("a request at server %d was not ended", at)
 			}
 			for _, secret := range []string{secret, childs} {
 				if _, ok := c.good(at, secret); ok {
-					t.Errorf("at server %d it is still good", at)
+					t.Errorf("at server %d the token is still valid", at)
 				}
 			}
 		}
 		slices.Sort(c.audited[min(2, len(c.audited)):])
 		if want := []string{"ana token-created ci (operator)", "ci token-created child (viewer)", "ana token-revoked child (viewer)", "ana token-revoked ci (operator)"}; !slices.Equal(c.audited, want) {
-			t.Errorf("told is %q, not %q", c.audited, want)
+			t.Errorf("the audit events are %q, want %q", c.audited, want)
 		}
 	})
 }
@@ -146,14 +146,14 @@ func TestRunningRequestsGoOn(t *testing.T) {
 		for _, caller := range []auth.Caller{here, there} {
 			select {
 			case <-caller.Done:
-				t.Error("it was cut off")
+				t.Error("a running request was ended")
 			default:
 			}
 		}
 	})
 }
 
-// TestNotesUnreachable: known keys stay valid for a moment. Then nothing is let in, because
+// TestNotesUnreachable: known keys stay valid for a moment. Then all keys are refused, because
 // revocations would go unnoticed, and the server recovers by itself.
 func TestNotesUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestNotesUnreachable(t *testing.T) {
 		c.notes.Fail(true)
 		time.Sleep(8 * time.Second)
 		if _, ok := c.good(0, secret); !ok {
-			t.Error("it is not good at once")
+			t.Error("the token is not valid at first")
 		}
 		time.Sleep(4 * time.Second)
 		if _, err := r.Tokens().Identify(bearing(secret)); !errors.Is(err, engine.ErrBusy) {
@@ -176,12 +176,12 @@ func TestNotesUnreachable(t *testing.T) {
 			t.Errorf("they are listed: %v", err)
 		}
 		if _, _, err := r.CreateToken(t.Context(), ana, "ana", token.Request{Name: "x", Role: auth.Viewer}); !errors.Is(err, engine.ErrBusy) {
-			t.Errorf("one is made: %v", err)
+			t.Errorf("a token was made: %v", err)
 		}
 		c.notes.Fail(false)
 		time.Sleep(2 * time.Second)
 		if _, ok := c.good(0, secret); !ok {
-			t.Error("it does not come back")
+			t.Error("the token does not become valid again")
 		}
 	})
 }
@@ -201,11 +201,11 @@ func TestGuessedTokensCauseFewReads(t *testing.T) {
 			all.Go(func() { c.good(0, "mft_aaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAA") })
 		}
 		if _, ok := c.good(0, secret); !ok || time.Since(began) > 0 {
-			t.Error("who has a token waits for those who have none")
+			t.Error("a client with a token waits for clients without")
 		}
 		all.Wait()
 		if n := c.notes.Reads() - before; n > 3 {
-			t.Errorf("it was read %d times", n)
+			t.Errorf("the note store was read %d times", n)
 		}
 		c.good(0, "no token at all")
 	})
@@ -228,16 +228,16 @@ func TestKeysMoveToTheNotes(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		for at := range c.all {
 			if _, ok := c.good(at, secret); !ok {
-				t.Errorf("it is not good at server %d", at)
+				t.Errorf("the token is not valid at server %d", at)
 			}
 		}
 		if kept := w.kept(); len(kept) != 0 {
-			t.Errorf("there is still %v", kept)
+			t.Errorf("the former settings remain: %v", kept)
 		}
 	})
 }
 
-// TestUsedAnywhere: in the end all servers know when a token was last used.
+// TestUsedAnywhere: after a while all servers know when a token was last used.
 func TestUsedAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 2)
@@ -251,7 +251,7 @@ func TestUsedAnywhere(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		all, err := c.all[0].List(ana)
 		if err != nil || len(all) != 1 || !all[0].LastUsed.Equal(used) {
-			t.Errorf("it was used %v, want %v, %v", all, used, err)
+			t.Errorf("the last use was %v, want %v, %v", all, used, err)
 		}
 	})
 }
@@ -281,7 +281,7 @@ func TestOldReading(t *testing.T) {
 		default:
 		}
 		if !ok {
-			t.Error("it was cut off")
+			t.Error("a running request was ended")
 		}
 	})
 }
@@ -306,7 +306,7 @@ func TestMadeAsItIsRevoked(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		for at := range c.all {
 			if _, ok := c.good(at, childs); ok {
-				t.Errorf("it is good at server %d", at)
+				t.Errorf("the key is valid at server %d", at)
 			}
 		}
 	})

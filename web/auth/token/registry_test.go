@@ -128,14 +128,14 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if caller.Done == nil {
-		t.Error("nothing ends what it lets in")
+		t.Error("the caller has no Done channel")
 	}
 	caller.Done = nil
 	if d := cmp.Diff(auth.Caller{Name: "token ci of ben", Role: auth.Viewer, Method: auth.Token, ID: k.ID}, caller); d != "" {
 		t.Error(d)
 	}
 	if !strings.HasPrefix(secret, "mft_"+k.ID+"_") || len(secret) < 40 {
-		t.Errorf("it is %q", secret)
+		t.Errorf("got %q", secret)
 	}
 	// The scheme's case does not matter (RFC 9110 §11.1).
 	r := bearing(secret)
@@ -219,7 +219,7 @@ func TestInvalidRequests(t *testing.T) {
 		}
 	}
 	if all, err := w.List(ana); len(all) != 0 || err != nil {
-		t.Error("something was made", all, err)
+		t.Error("a key was made", all, err)
 	}
 }
 
@@ -240,29 +240,29 @@ func TestTokenEnds(t *testing.T) {
 		}
 		select {
 		case <-caller.Done:
-			t.Error("it was over early")
+			t.Error("the token ended early")
 		default:
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if _, err := w.Tokens().Identify(bearing(secret)); !strings.Contains(refused(err), "expired") {
-			t.Error("on the dot:", err)
+			t.Error("at the deadline:", err)
 		}
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("what it let in goes on")
+			t.Error("a request that the key authenticated was not ended")
 		}
 		if all := w.all(); len(all) != 1 {
-			t.Error("that it is over is not to be seen", all)
+			t.Error("the list lacks the expired token", all)
 		}
 		time.Sleep(8 * 24 * time.Hour)
 		synctest.Wait()
 		if all := w.all(); len(all) != 0 {
-			t.Error("it is there for ever")
+			t.Error("an expired token is listed for ever")
 		}
 		if kept := w.kept(); len(kept) != 0 {
-			t.Error("it is kept for ever")
+			t.Error("an expired token is kept for ever")
 		}
 	})
 }
@@ -286,29 +286,29 @@ func TestRevoked(t *testing.T) {
 	w.revoke(k.ID)
 	for _, secret := range []string{secret, childs, grands} {
 		if _, err := w.Tokens().Identify(bearing(secret)); refused(err) == "" {
-			t.Error("it is still good", err)
+			t.Error("the token is still valid", err)
 		}
 	}
 	for _, caller := range []auth.Caller{parent, child} {
 		select {
 		case <-caller.Done:
 		default:
-			t.Error("what it let in goes on")
+			t.Error("a request that the key authenticated was not ended")
 		}
 	}
 	if _, err := w.Tokens().Identify(bearing(others)); err != nil {
 		t.Error(err)
 	}
 	if _, err := w.Revoke(t.Context(), ana, "", k.ID); !errors.Is(err, engine.ErrNotFound) {
-		t.Error("again:", err)
+		t.Error("revoked again:", err)
 	}
 	w.leave()
 	w.serve()
 	if _, err := w.Tokens().Identify(bearing(secret)); refused(err) == "" {
-		t.Error("it is good again", err)
+		t.Error("the token is valid again", err)
 	}
 	if _, _, err := w.CreateToken(t.Context(), parent, "", token.Request{Name: "late", Role: auth.Viewer}); !errors.Is(err, engine.ErrNotFound) {
-		t.Error("with what was revoked:", err)
+		t.Error("with a revoked token:", err)
 	}
 }
 
@@ -325,18 +325,18 @@ func TestRevokedAsItIsUsed(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if kept := w.kept(); len(kept) != 0 {
-			t.Error("it is kept", kept)
+			t.Error("the token is still stored", kept)
 		}
 	})
 }
 
-// TestUsed: the last use of a token is known to the minute, also after a restart.
+// TestUsed: the time of a token's last use is accurate to the minute, also after a restart.
 func TestUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Admin})
 		if all := w.all(); !all[0].LastUsed.IsZero() {
-			t.Error("it was never used", all[0].LastUsed)
+			t.Error("an unused token has a last use:", all[0].LastUsed)
 		}
 		time.Sleep(90 * time.Second)
 		at := time.Now().UTC()
@@ -398,7 +398,7 @@ func TestRestart(t *testing.T) {
 	}
 	again := token.New(token.Options{Logger: slog.New(slog.DiscardHandler)})
 	if _, err := again.Tokens().Identify(bearing(secret)); !errors.Is(err, engine.ErrBusy) {
-		t.Error("before it serves:", err)
+		t.Error("before the store is open:", err)
 	}
 	leave, err := again.Serve(t.Context(), w.b)
 	if err != nil {
@@ -413,7 +413,7 @@ func TestRestart(t *testing.T) {
 	}
 	leave()
 	if _, err := again.Tokens().Identify(bearing(secret)); !errors.Is(err, engine.ErrBusy) {
-		t.Error("after it served:", err)
+		t.Error("after the store was closed:", err)
 	}
 	if _, err := again.List(ana); !errors.Is(err, engine.ErrBusy) {
 		t.Error(err)
@@ -459,7 +459,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaOfOne: one user cannot use up all keys, nor with tokens made by tokens.
+// TestQuotaOfOne: one user cannot use up all keys, not even with tokens made by tokens.
 func TestQuotaOfOne(t *testing.T) {
 	w := start(t, token.Options{})
 	first, secret := w.token(eva, token.Request{Name: "first", Role: auth.Viewer})

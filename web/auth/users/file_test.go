@@ -70,12 +70,12 @@ func TestCheck(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 20 { // one of the calls finds the context ended
+	for range 20 { // in one of the calls the context has ended
 		if _, _, err := f.Check(gone, "ben", "x"); err != nil {
 			return
 		}
 	}
-	t.Error("who has left is still looked at")
+	t.Error("a password is checked though the context has ended")
 }
 
 // TestRefusedFiles: a file is accepted as a whole or not at all, and costly hashes are refused
@@ -109,14 +109,14 @@ func TestRefusedFiles(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "users.txt")
 			write(t, path, text)
 			if _, err := users.Open(path, slog.New(slog.DiscardHandler)); err == nil {
-				t.Error("it was taken")
+				t.Error("the file was accepted")
 			} else if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "AAAAAAAA") {
-				t.Errorf("the error tells what is secret: %v", err)
+				t.Errorf("the error contains a secret: %v", err)
 			}
 		})
 	}
 	if _, err := users.Open(filepath.Join(t.TempDir(), "none"), slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("a file that is not there was taken")
+		t.Error("a missing file was accepted")
 	}
 }
 
@@ -128,8 +128,8 @@ func many(n int) string {
 	return b.String()
 }
 
-// TestABadFileKeepsTheLastGood: users of the last valid file can still sign in, and a valid
-// file takes effect again.
+// TestABadFileKeepsTheLastGood: while the file is invalid, users of the last valid file can sign
+// in. A valid file takes effect again.
 func TestABadFileKeepsTheLastGood(t *testing.T) {
 	good := "ben:viewer:" + ofBcrypt + "\n"
 	f, path := open(t, good)
@@ -144,19 +144,19 @@ func TestABadFileKeepsTheLastGood(t *testing.T) {
 		return f.Reload()
 	}
 	if f.Reload() || again("ben:viewer") {
-		t.Error("it has changed, and has not")
+		t.Error("the file was reported as changed")
 	}
 	if now, ok := f.Find("ben"); !ok || now.Stamp != before.Stamp {
-		t.Error("a bad file took the last good one away")
+		t.Error("an invalid file replaced the last valid one")
 	}
 	if err := os.Remove(path); err != nil || f.Reload() {
-		t.Errorf("a file that is gone is a change: %v", err)
+		t.Errorf("a removed file counts as a change: %v", err)
 	}
 	if _, ok := f.Find("ben"); !ok {
-		t.Error("a file that is gone took the last good one away")
+		t.Error("a removed file replaced the last valid one")
 	}
 	if !again("ben:operator:" + ofBcrypt + "\n") {
-		t.Error("a good file does not count")
+		t.Error("a valid file was not accepted")
 	}
 	if now, _ := f.Find("ben"); now.Stamp == before.Stamp || now.Role != auth.Operator {
 		t.Errorf("got %v, with the same stamp: %t", now.Role, now.Stamp == before.Stamp)
@@ -175,7 +175,7 @@ func TestFileWithoutUsers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !f.Reload() {
-				t.Errorf("%q is no change", is)
+				t.Errorf("%q is not reported as a change", is)
 			}
 			if _, ok, err := f.Check(t.Context(), "ben", "password-of-ben"); ok != (i == 1) || err != nil {
 				t.Errorf("with %q ben may sign in: %t, %v", is, ok, err)
@@ -184,8 +184,8 @@ func TestFileWithoutUsers(t *testing.T) {
 	}
 }
 
-// TestANameThatIsNot: an unknown name takes the same time at each try, a time that a known
-// name may take, and not the same as every other unknown name.
+// TestANameThatIsNot: the check of an unknown name takes the same time at each try: a time that a
+// known name may take, and not the same as for every other unknown name.
 func TestANameThatIsNot(t *testing.T) {
 	var text strings.Builder
 	for i := range 20 {
@@ -204,7 +204,7 @@ func TestANameThatIsNot(t *testing.T) {
 		}
 	}
 	if len(costs) < 10 {
-		t.Errorf("200 names cost as much as %d of 20 users", len(costs))
+		t.Errorf("200 unknown names cost as much as %d of 20 users", len(costs))
 	}
 	again, err := users.Open(path, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -217,7 +217,7 @@ func TestANameThatIsNot(t *testing.T) {
 		}
 	}
 	if same > 100 {
-		t.Errorf("whoever has the file's names knows what %d of 200 others cost", same)
+		t.Errorf("the costs of %d of 200 other names can be derived from those in the file", same)
 	}
 }
 
@@ -229,6 +229,6 @@ func TestPasswords(t *testing.T) {
 	}
 	one, two := line(t, "ana", auth.Viewer, "the same one"), line(t, "ana", auth.Viewer, "the same one")
 	if one == two {
-		t.Error("two hashes of one password are the same")
+		t.Error("two hashes of one password are equal")
 	}
 }

@@ -15,7 +15,7 @@ func TestEveryEventHasALook(t *testing.T) {
 			t.Errorf("%v: %+v", k, l)
 		}
 		if says := locale.N(t.Context(), l.textID, 2, nil); says == "" || says == l.textID {
-			t.Errorf("%v has no words: %q", k, says)
+			t.Errorf("%v has no text: %q", k, says)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestQRCodeIsDrawnAsItIs(t *testing.T) {
 			t.Fatalf("%s: %d modules wide, want %d: %v", text, drawn.Size, len(want), err)
 		}
 		if transposed := transpose(want); slices.EqualFunc(transposed, want, slices.Equal) {
-			t.Fatal("the code is its own mirror image, which shows nothing")
+			t.Fatal("the code equals its own mirror image, so the test shows nothing")
 		}
 		got := make([][]bool, drawn.Size)
 		for y := range got {
@@ -33,7 +33,7 @@ func TestQRCodeIsDrawnAsItIs(t *testing.T) {
 			var x, y, wide, back int
 			_, err := fmt.Fscanf(in, "M%d %dh%dv1h-%dz", &x, &y, &wide, &back)
 			if err != nil || wide != back {
-				t.Fatalf("%s is no path of lines: %v", drawn.Path, err)
+				t.Fatalf("%s is not a path of lines: %v", drawn.Path, err)
 			}
 			for i := range wide {
 				got[y][x+i] = true

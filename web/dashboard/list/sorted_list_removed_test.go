@@ -48,12 +48,12 @@ func TestRowsThatHaveGone(t *testing.T) {
 		return seqs
 	}
 	if got := of(); len(got) != 4 {
-		t.Errorf("of four there are %v", got)
+		t.Errorf("of four messages, the page has %v", got)
 	}
 	_, err = b.Move(t.Context(), engine.Move{Key: found[1].key, To: "other"}, "")
 	must(err)
 	must(b.DeleteMessage(t.Context(), found[2].key, ""))
 	if got := of(); len(got) != 2 || got[0] != 1 || got[1] != 4 {
-		t.Errorf("two are gone, and there are %v", got)
+		t.Errorf("two messages were deleted, but the page has %v", got)
 	}
 }

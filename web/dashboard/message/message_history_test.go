@@ -11,25 +11,25 @@ import (
 func TestLatelyRead(t *testing.T) {
 	var l historyCache
 	if _, ok := l.get(7); ok {
-		t.Error("nothing was read and is there")
+		t.Error("a history was found before it was read")
 	}
 	read := History{events: []recent.EventRecord{{Epoch: 1, N: 5, At: 10, Kind: engine.EventSent}}, truncated: true}
 	l.put(7, read)
 	got, ok := l.get(7)
 	if !ok || len(got.events) != 1 || !got.truncated {
-		t.Fatalf("what was read: %v, %v", got, ok)
+		t.Fatalf("the history is %v, %v", got, ok)
 	}
 	since := got.withNewer([]recent.EventRecord{{Epoch: 1, N: 5, At: 10}, {N: 3, At: 20, Kind: engine.EventLocked}})
 	if len(since.events) != 2 || since.events[1].Kind != engine.EventLocked || !since.truncated {
-		t.Errorf("with what has happened since: %+v", since)
+		t.Errorf("with later events: %+v", since)
 	}
 	if len(read.events) != 1 {
-		t.Error("what was read has changed")
+		t.Error("the cached history has changed")
 	}
 	for k := engine.Key(100); k < 100+2*maxCachedHistories; k++ {
 		l.put(k, History{})
 	}
 	if n := len(l.histories); n > maxCachedHistories {
-		t.Errorf("%d are kept", n)
+		t.Errorf("%d histories are kept", n)
 	}
 }

@@ -20,11 +20,11 @@ func TestStretchesAreAsUrgentAsWhatIsInThem(t *testing.T) {
 		}
 		for _, left := range []time.Duration{before + time.Second, last} {
 			if want := (component.Clock{At: time.Unix(0, 0).Add(left), Now: time.Unix(0, 0)}).Tone(t.Context()); s.tone() != want {
-				t.Errorf("%s left is %s, and its bucket %s is %s", left, want, s.key, s.tone())
+				t.Errorf("%s left has the tone %s, and its bucket %s has %s", left, want, s.key, s.tone())
 			}
 		}
 		if got := s.name(locale.With(t.Context(), "cs")); s.key == "15m" && got != "15\u00a0min" {
-			t.Errorf("%s is called %q", s.key, got)
+			t.Errorf("%s has the name %q", s.key, got)
 		}
 		before = s.limit
 	}

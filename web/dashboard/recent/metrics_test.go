@@ -27,9 +27,9 @@ func TestSampleThatFails(t *testing.T) {
 	r.sampleTouched(gone, engine.Counts{})
 	r.sampleTouched(t.Context(), engine.Counts{Active: 1})
 	if p := r.Stats.Points("q", stats.Hour, b.ClockTime()); !p[len(p)-1].Known {
-		t.Error("it was not looked at")
+		t.Error("the entity was not sampled")
 	}
 	if again := r.Stats.TakeDue(); len(again) != 0 {
-		t.Errorf("%q are to be looked at again", again)
+		t.Errorf("%q are to be sampled again", again)
 	}
 }

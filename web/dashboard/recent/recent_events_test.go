@@ -19,18 +19,18 @@ func TestPulse(t *testing.T) {
 	}
 	p.add(at(599), RateCompleted)
 	if n := p.sum(at(599), 3, RateReceived); n != 0+1+2 {
-		t.Errorf("%d came in three seconds", n)
+		t.Errorf("%d messages in three seconds", n)
 	}
 	if n := p.sum(at(599), 10_000, RateReceived); n != 600 {
-		t.Errorf("%d came in all", n)
+		t.Errorf("%d messages in all", n)
 	}
 	p.add(at(600), RateReceived)
 	p.add(at(0), RateReceived) // too late: its slot was reused
 	if n := p.sum(at(600), 600, RateReceived); n != 601 {
-		t.Errorf("%d came in ten minutes", n)
+		t.Errorf("%d messages in ten minutes", n)
 	}
 	if n := p.sum(at(5000), 600, RateReceived); n != 0 {
-		t.Errorf("%d came long ago", n)
+		t.Errorf("%d messages long ago", n)
 	}
 	line := p.line(at(605), 10, RateReceived)
 	if len(line) != 59 || line[58] < 9 || line[58] > 11 {
@@ -71,7 +71,7 @@ func TestLives(t *testing.T) {
 		l.add(EventRecord{N: uint64(i), Key: 9})
 	}
 	if len(l.of(1)) != 0 || len(l.of(19)) != 0 || len(l.of(9)) != 10 { // 19 shares its bucket with 9
-		t.Errorf("%d entries of a forgotten message, %d of one that never was, %d of the last", len(l.of(1)), len(l.of(19)), len(l.of(9)))
+		t.Errorf("%d entries of a forgotten message, %d of a message that never existed, %d of the latest", len(l.of(1)), len(l.of(19)), len(l.of(9)))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestDepartedOnesAreBounded(t *testing.T) {
 		t.Errorf("%d messages of %d bytes are kept", len(d.order), d.bytes)
 	}
 	if _, ok := d.get(engine.Key(3 * maxRemovedMessages)); !ok {
-		t.Error("the latest is not there")
+		t.Error("the latest message is missing")
 	}
 }
 
@@ -108,12 +108,12 @@ func TestStraysAreBounded(t *testing.T) {
 	}
 	s.add(UnmatchedMessage{Key: 7})
 	if n := s.total; s.of(7) != nil || n != 6*MaxUnmatched+51 {
-		t.Errorf("a message of which nothing is known is kept, or not counted: %d", n)
+		t.Errorf("an unknown message is kept, or not counted: %d", n)
 	}
 	kept := len(s.messages)
 	s.addOlder([]engine.HistoryEvent{{Event: engine.Event{Message: engine.Message{Key: 5}, Content: "x"}}, {Event: engine.Event{Message: engine.Message{Key: 6}}}})
 	if s.messages[0].Key != 5 || len(s.messages) != kept+1 || s.total != 6*MaxUnmatched+53 {
-		t.Errorf("with older ones, there are %d of %d, from %d on", len(s.messages), s.total, s.messages[0].Key)
+		t.Errorf("with older messages, got %d of %d, from %d on", len(s.messages), s.total, s.messages[0].Key)
 	}
 }
 

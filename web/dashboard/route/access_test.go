@@ -9,7 +9,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// The links of the access rules page, and the connection strings of keys.
+// TestAccessPage checks the links of the access rules page, and the connection strings of keys.
 func TestAccessPage(t *testing.T) {
 	const at = "Endpoint=sb://localhost:5;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=KEY;UseDevelopmentEmulator=true;"
 	inside(t, &world{more: func(o *pages.Options) { o.Connection, o.AdminConnection, o.RequiresKeys = at, at, true }}, func(w *world) {

@@ -32,7 +32,7 @@ func done(m activity.Activity) string {
 	return strings.Join(lines, "; ")
 }
 
-// shopDay performs some of every operation that leaves a line.
+// shopDay performs operations of many kinds that the activity page lists.
 func shopDay(w *world) {
 	w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
 	w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Minute})
@@ -87,7 +87,7 @@ func TestActivity(t *testing.T) {
 		}
 		m := as[activity.Activity](w, at+"?from=nonsense&path=//")
 		if len(m.Filter.Errors) != 2 || m.Filter.Path != "//" {
-			t.Errorf("what cannot be read is answered with %+v", m.Filter)
+			t.Errorf("an invalid query results in %+v", m.Filter)
 		}
 		if m := as[activity.Activity](w, at+"?scope=all&group=ends"); m.Rows[0].Text[0].Href != "" || m.Rows[1].Text[1].Href == "" || !m.Rows[0].Audited || m.Rows[1].Audited || !m.Audited {
 			t.Errorf("the lines are %+v", m.Rows)
@@ -166,18 +166,18 @@ func TestActivityIsUpToDate(t *testing.T) {
 		w.must(w.b.Touch(w.Context(), "orders", "test"))
 		w.send("orders", engine.Content{})
 		if n, later := watch(notable); n != 3 || later {
-			t.Errorf("%d lines, later %v; want 3 at once", n, later)
+			t.Errorf("%d lines, later %v; want 3 at first", n, later)
 		}
 		if n, later := watch(all); n != 2 || !later {
-			t.Errorf("%d lines of everything, later %v; want the former 2, and then more", n, later)
+			t.Errorf("%d lines of all events, later %v; want the former 2, and then more", n, later)
 		}
 		if m := as[activity.Activity](w, all); len(m.Rows) != 4 {
-			t.Errorf("%d lines of everything when asked for", len(m.Rows))
+			t.Errorf("%d lines of all events on request", len(m.Rows))
 		}
 		w.send("orders", engine.Content{})
 		w.pass(time.Second)
 		if n, later := watch(all); n != 5 || later {
-			t.Errorf("%d lines of everything a second later, later %v; want 5", n, later)
+			t.Errorf("%d lines of all events a second later, later %v; want 5", n, later)
 		}
 	})
 }
@@ -190,10 +190,10 @@ func TestActivityWithoutHistory(t *testing.T) {
 		shopDay(w)
 		w.sound("/n/default/activity")
 		if text := w.read("/n/default/activity").Find("main").Text(); !strings.Contains(text, "This store keeps no history") || strings.Contains(text, "CSV") {
-			t.Errorf("the page says %q", text)
+			t.Errorf("the page has %q", text)
 		}
 		if m := as[message.Message](w, "/n/default/m/1"); m.TimelineLimits.Retention != 0 {
-			t.Errorf("a message is said to be remembered for %v", m.TimelineLimits.Retention)
+			t.Errorf("the page claims that messages are remembered for %v", m.TimelineLimits.Retention)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestActivityOfHostileNames(t *testing.T) {
 	})
 }
 
-// A change of status says from which to which, in the ticker too.
+// A change of status shows the old and the new one, in the ticker too.
 func TestActivitySaysWhichStatus(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -284,11 +284,11 @@ func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
 				case i == 0 && text != want[l.Tag]:
 					t.Errorf("%s: %q", l.Name, text)
 				case i != 1 && !strings.Contains(text, "7") && !strings.Contains(text, "ci (Send)"):
-					t.Errorf("%s: %q does not say of what", l.Name, text)
+					t.Errorf("%s: %q does not name its subject", l.Name, text)
 				case english != (i == 1):
 					t.Errorf("%s: %q is English: %v", l.Name, text, english)
 				case i != 1 && l.Tag != "en" && told[text] == "en":
-					t.Errorf("%s: %q is as in English", l.Name, text)
+					t.Errorf("%s: %q is the same as in English", l.Name, text)
 				case i != 1:
 					told[text] = cmp.Or(told[text], l.Tag)
 				}

@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 		"/n/default/tombstones/1-1", "/n/default/tombstones/42/restore", "/n/default/tombstones/0-42/restore", "/n/default/tombstones/7-042/restore", "/n/default/tombstones/7-42-1/restore", "/n/default/activity/import", "/n/default/lab/old", "/n/default/lab/new/new", "/n/default/t/p/s/eu/rules", "/n/default/t/p/s/eu/rules/", "/n/default/expirations/new", "http://evil.example/n/default", "//evil.example/n/default", "n/default",
 	} {
 		if p, err := route.Routes().Parse(raw, limits); !errors.Is(err, pages.ErrPageNotFound) {
-			t.Errorf("%q is read as %+v, %v", raw, p, err)
+			t.Errorf("%q was parsed as %+v, %v", raw, p, err)
 		}
 	}
 }

@@ -85,13 +85,13 @@ func TestOwnColumns(t *testing.T) {
 			t.Errorf("the second time %s", again)
 		}
 		if _, alone := w.table("/n/default/q/orders?column=json.id"); alone != "json.id/id/true \n[=1.50]\n[=-2]\n[]" {
-			t.Errorf("one of them alone is %s", alone)
+			t.Errorf("one column alone is %s", alone)
 		}
 		if _, got := w.table("/n/default/q/orders?column=json.long"); len(got) > 700 || !strings.Contains(got, "xxx…") {
 			t.Errorf("a long value has %d bytes", len(got))
 		}
 
-		// A view by name, or the default one.
+		// The columns are those of the view that the address names, or of the default view.
 		w.save(columns.View{Name: "ids", Lists: []columns.List{columns.Messages}, Default: true}, "json.id")
 		w.save(columns.View{Name: "subjects"}, "subject", "entity")
 		for at, want := range map[string]string{
@@ -116,7 +116,7 @@ func TestOwnColumns(t *testing.T) {
 			}
 			missing := strings.Contains(at, "nobody") || strings.Contains(at, "nothing") || strings.Contains(at, "letter&view=ids") || strings.Contains(at, "seq&column=seq") || strings.Contains(at, "SUBJECTS")
 			if first != want || (m.Columns.Missing.S != "") != missing {
-				t.Errorf("%s shows %q, not %q; missing %q", at, first, want, m.Columns.Missing.S)
+				t.Errorf("%s shows %q, want %q; missing %q", at, first, want, m.Columns.Missing.S)
 			}
 		}
 		m, _ = w.table("/n/default/q/orders?from=2")
@@ -127,7 +127,7 @@ func TestOwnColumns(t *testing.T) {
 		if want := []string{
 			"Standard /n/default/q/orders?from=2&view=standard false", "ids /n/default/q/orders?from=2&view=ids true", "subjects /n/default/q/orders?from=2&view=subjects false",
 		}; !slices.Equal(menu, want) {
-			t.Errorf("the menu is %q, not %q", menu, want)
+			t.Errorf("the menu is %q, want %q", menu, want)
 		}
 
 		// Pages with the same view share one rendering.
@@ -176,20 +176,21 @@ func TestColumnsOffered(t *testing.T) {
 			"https://elsewhere/":                  {"prop.region", "prop.else", "json.a.b"},
 		} {
 			if got := offers(back); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-				t.Errorf("at %s there are %q, not %q", back, got, want)
+				t.Errorf("at %s got %q, want %q", back, got, want)
 			}
 		}
 		for back, want := range map[string]string{
 			"https://elsewhere/": "", "//elsewhere/n/default/q/orders": "", "/n/default/queues": "", "/n/default/q/orders/delete": "", "/n/default/q/orders?tab=locked": "/n/default/q/orders?tab=locked",
 		} {
 			if p, _, err := w.pages.Open(w.Context(), "/n/default/views/edit?back="+url.QueryEscape(back)); err != nil || p.(listpage.ViewForm).Back != want {
-				t.Errorf("from %s it leads to %+v, %v", back, p, err)
+				t.Errorf("from %s the redirect goes to %+v, %v", back, p, err)
 			}
 		}
 	})
 }
 
-// The typed values of the form of a view.
+// TestArranging checks the columns that the form of a view selects: those it shows, and those of
+// the view.
 func TestArranging(t *testing.T) {
 	isConfined(t, func(w *world) {
 		read := func(typed string) (string, map[string]component.Text) {
@@ -218,7 +219,7 @@ func TestArranging(t *testing.T) {
 					t.Errorf("%s: %v", typed, wrong)
 				}
 			} else if got != want || len(wrong) > 0 {
-				t.Errorf("%s is %s, not %s, %v", typed, got, want, wrong)
+				t.Errorf("%s is %s, want %s, %v", typed, got, want, wrong)
 			}
 		}
 		many := url.Values{}
@@ -226,10 +227,10 @@ func TestArranging(t *testing.T) {
 			many.Add("column", fmt.Sprint("prop.p", i))
 		}
 		if _, wrong := read(many.Encode()); wrong[listpage.FieldColumn].S == "" {
-			t.Error("a column too many is taken")
+			t.Error("too many columns were accepted")
 		}
 		if _, wrong := read("other=nothing"); wrong[listpage.FieldTypedColumn].S == "" {
-			t.Error("what is no column is taken")
+			t.Error("an invalid column was accepted")
 		}
 	})
 }

@@ -91,7 +91,7 @@ func TestDial(t *testing.T) {
 			m = r.Page
 		}
 		if got := m.(entity.Entity).ConnectionInfo; got.String != there || got.Task.Connection != there {
-			t.Errorf("another machine is told %+v", got)
+			t.Errorf("a visitor from another machine sees %+v", got)
 		}
 
 		// Code samples are shown despite dead letters, but not beside messages.

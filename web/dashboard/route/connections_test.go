@@ -18,7 +18,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// Which clients are connected, their links and rates, and which have disconnected.
+// TestConnectionsPage checks which clients are shown as connected, with their links and rates, and
+// which as disconnected.
 func TestConnectionsPage(t *testing.T) {
 	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		open := func(url string) any {
@@ -32,12 +33,12 @@ func TestConnectionsPage(t *testing.T) {
 		list := func(query string) admin.Connections {
 			m, ok := open("/n/default/connections" + query).(admin.Connections)
 			if !ok {
-				t.Fatal("another page")
+				t.Fatal("the page is of another kind")
 			}
 			return m
 		}
 		if m := list(""); len(m.Rows) != 0 || m.Lede != nil || m.Start == "" {
-			t.Errorf("nobody is there: %+v", m)
+			t.Errorf("without connections: %+v", m)
 		}
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")
 		w.must(err)
@@ -61,7 +62,7 @@ func TestConnectionsPage(t *testing.T) {
 		w.clients.Change("1-1", func(c *connections.Connection) { c.Delivered = 34 })
 		w.pass(200 * time.Millisecond)
 		if r := list("").Rows[1]; r.Out.Known {
-			t.Errorf("after a moment a rate is known: %+v", r.Out)
+			t.Errorf("the first rate is %+v", r.Out)
 		}
 		w.pass(1800 * time.Millisecond)
 		if r := list("?entity=ORDERS").Rows; len(r) != 1 || r[0].Out != (admin.Rate{N: 12, Known: true}) || r[0].In != (admin.Rate{Known: true}) {
@@ -69,13 +70,13 @@ func TestConnectionsPage(t *testing.T) {
 		}
 		w.pass(time.Minute)
 		if r := list("?entity=orders").Rows[0]; r.Out.Known {
-			t.Errorf("nobody has looked for a minute, and the rate is %+v", r.Out)
+			t.Errorf("after a minute without viewers, the rate is %+v", r.Out)
 		}
 		if m := list("?entity=nothing"); len(m.Rows) != 0 || m.Wrong != "" || m.Clear == "" {
-			t.Errorf("at nothing: %+v", m)
+			t.Errorf("for an entity without connections: %+v", m)
 		}
 		if m := list("?entity=%2F%2F"); m.Wrong == "" {
-			t.Errorf("at what can be no entity: %+v", m)
+			t.Errorf("for an invalid entity: %+v", m)
 		}
 
 		one, ok := open("/n/default/connections/1-1").(admin.Connection)
@@ -83,10 +84,10 @@ func TestConnectionsPage(t *testing.T) {
 			t.Errorf("the worker's page is %+v", one)
 		}
 		if one, ok := open("/n/default/connections/9-9").(admin.Connection); !ok || !one.Gone {
-			t.Errorf("of nobody: %+v", one)
+			t.Errorf("for an unknown client: %+v", one)
 		}
 		if m, ok := open("/n/default/connections/1-1/disconnect").(admin.ConfirmDisconnect); !ok || m.Name != "worker" || m.Links != 2 || m.Locks != 2 {
-			t.Errorf("asked: %+v", m)
+			t.Errorf("the confirmation is %+v", m)
 		}
 		e, ok := open("/n/default/q/orders").(entity.Entity)
 		if !ok || len(e.Receivers) != 1 || len(e.Senders) != 1 || e.Receivers[0] != (entity.Client{Name: "worker", SDK: "Python SDK", Href: "/n/default/connections/1-1"}) {
@@ -95,7 +96,7 @@ func TestConnectionsPage(t *testing.T) {
 	})
 }
 
-// A lock outlives its holder's connection, and the page says so.
+// A lock outlives its holder's connection, and the page shows that.
 func TestHolder(t *testing.T) {
 	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")
@@ -129,7 +130,7 @@ func TestHolder(t *testing.T) {
 		}
 		w.clients.Disconnect("1-1")
 		if name, at := held("AMQP worker"); name != "worker · Go SDK, gone" || at != "" {
-			t.Errorf("it has gone: %q at %q", name, at)
+			t.Errorf("after the disconnect: %q at %q", name, at)
 		}
 	})
 }
@@ -174,7 +175,7 @@ func TestWhatAClientHasLocked(t *testing.T) {
 		w.must(err)
 		one := m.(pages.Refreshing).Page.(admin.Connection)
 		if len(one.Locked) != 2 || one.MoreLocked {
-			t.Fatalf("it holds %+v, more %v", one.Locked, one.MoreLocked)
+			t.Fatalf("the client holds %+v, more %v", one.Locked, one.MoreLocked)
 		}
 		first := one.Locked[0]
 		if first.Number != 1 || first.Entity != (page.LinkTarget{Name: "orders", Href: "/n/default/q/orders"}) || !first.Hold.Since.Equal(begun) || first.Hold.Renewals != 1 ||
@@ -191,7 +192,7 @@ func TestWhatAClientHasLocked(t *testing.T) {
 		m, _, err = w.pages.Open(ctx, "/n/default/connections/1-1")
 		w.must(err)
 		if one := m.(pages.Refreshing).Page.(admin.Connection); len(one.Locked) != 1 {
-			t.Errorf("later it holds %+v", one.Locked)
+			t.Errorf("later the client holds %+v", one.Locked)
 		}
 	})
 }
@@ -232,7 +233,7 @@ func TestPassportLeadsToClients(t *testing.T) {
 		}
 		w.clients.Disconnect("1-3")
 		if said := life(); said[1] != "Locked by "+by || said[2] != "Locked in orders by "+by+", gone" {
-			t.Errorf("it has gone: %q", said)
+			t.Errorf("after the disconnect: %q", said)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestDeathsAreSummedUpOnceASecond(t *testing.T) {
 		die("", 2)
 		m := look(url, false)
 		if len(m.Reasons) != 2 || m.Reasons[0].N != 501 || m.Reasons[1].N != 2 {
-			t.Fatalf("died of %+v", m.Reasons)
+			t.Fatalf("the reasons are %+v", m.Reasons)
 		}
 		if m := look(url+"&reason=-", false); len(m.Rows) != 2 {
 			t.Errorf("%d rows without a reason", len(m.Rows))
@@ -73,14 +73,14 @@ func TestGroupsEverywhere(t *testing.T) {
 		}
 		g := m.Groups[0]
 		if want := "/export?q=state%3Adead+reason%3A%22%22+error%3A%22%22"; !strings.HasSuffix(g.Export, want) || g.Sample == "" {
-			t.Errorf("they are exported by %s, not %s", g.Export, want)
+			t.Errorf("the export is %s, want %s", g.Export, want)
 		}
 		if m := w.searched(g.Href); len(m.Hits) != 2 || !strings.HasPrefix(m.Query, "state:dead ") {
 			t.Errorf("%s finds %d", m.Query, len(m.Hits))
 		}
 		for _, g := range m.Groups[1:] {
 			if g.Export+g.Resubmit+g.Delete != "" || g.In != "b" {
-				t.Errorf("of a reason that is too long: %+v", g)
+				t.Errorf("of a too long reason: %+v", g)
 			}
 		}
 	})
@@ -100,11 +100,11 @@ func TestDeathsByError(t *testing.T) {
 		}
 		look := func(url string) entity.Entity { return w.open(url).(entity.Entity) }
 		if m := look(url); len(m.Errors) != 0 {
-			t.Errorf("without a reason there are %+v", m.Errors)
+			t.Errorf("without a reason got %+v", m.Errors)
 		}
 		m := look(url + "&reason=Boom")
 		if len(m.Errors) != 2 || m.Errors[0].Reason != "timeout after # ms" || m.Errors[0].N != 3 || m.Errors[1].N != 1 {
-			t.Fatalf("there are %+v", m.Errors)
+			t.Fatalf("got %+v", m.Errors)
 		}
 		if m := look(m.Errors[0].Href); len(m.Rows) != 3 || m.Error != "timeout after # ms" || len(m.Errors) != 2 {
 			t.Errorf("of the first %d rows, %q of %+v", len(m.Rows), m.Error, m.Errors)
@@ -115,7 +115,7 @@ func TestDeathsByError(t *testing.T) {
 	})
 }
 
-// If there are more groups or subqueues than a page lists, it says so.
+// If there are more groups or subqueues than a page lists, the page shows how many it omits.
 func TestGroupsThatAreLeftOut(t *testing.T) {
 	isConfined(t, func(w *world) {
 		die := func(q engine.Path, reason string) {

@@ -19,7 +19,7 @@ func TestDocsWithinANamespace(t *testing.T) {
 			t.Errorf("%+v", sh)
 		}
 		if sh := admin.Docs(w.Context(), w.pages, "lock expires").Shell; sh.Back != "/docs?q=lock+expires" {
-			t.Errorf("actions return to %s", sh.Back)
+			t.Errorf("actions redirect to %s", sh.Back)
 		}
 		if _, err := admin.Doc(w.Context(), w.pages, "nothing"); !errors.Is(err, pages.ErrPageNotFound) {
 			t.Errorf("a page that does not exist: %v", err)

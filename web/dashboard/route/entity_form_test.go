@@ -30,10 +30,10 @@ func TestFormSentBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, wrong := entity.ParseConfig(kind, is, false, l, form); !got.Equal(is) || len(wrong) > 0 {
-				t.Errorf("%s: %+v is read as %+v, %v", name, is, got, wrong)
+				t.Errorf("%s: %+v was parsed as %+v, %v", name, is, got, wrong)
 			}
 			if _, wrong := entity.ParseConfig(kind, engine.Config{}, true, l, url.Values{"DefaultMessageTimeToLive": {"never"}}); (len(wrong) > 0) != (l.MaxTTL > 0) {
-				t.Errorf("%s: a new one that keeps messages for ever: %v", name, wrong)
+				t.Errorf("%s: a new entity that keeps messages for ever: %v", name, wrong)
 			}
 		}
 	}

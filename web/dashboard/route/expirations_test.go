@@ -21,7 +21,7 @@ func TestExpirationsOnTheEdge(t *testing.T) {
 		for _, b := range as[overview.Expirations](w, "/n/default/expirations").Horizon.Buckets {
 			x := as[overview.Expirations](w, "/n/default/expirations?within="+b.Key)
 			if n := b.Dead + b.Lost; len(x.Board) != n || x.All != n {
-				t.Errorf("%s counts %d, and lists %d of %d", b.Key, n, len(x.Board), x.All)
+				t.Errorf("%s counts %d messages, but lists %d of %d", b.Key, n, len(x.Board), x.All)
 			}
 			counted += len(x.Board)
 		}

@@ -37,8 +37,8 @@ func linkQR(f entity.Forwarding) string {
 	return s
 }
 
-// FWD-1, FWD-7, FWD-8, STAT-7, STAT-10: arrows point to where messages go, and say why nothing
-// is forwarded.
+// FWD-1, FWD-7, FWD-8, STAT-7, STAT-10: arrows point to the entities that get the messages, and
+// show why nothing is forwarded.
 func TestFlow(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "archive", engine.Config{})
@@ -79,7 +79,7 @@ func TestFlow(t *testing.T) {
 		w.must(w.b.Delete(w.Context(), "graves", 0, "test"))
 		is("q/orders", "prices/eu(false  0)>>archive(false disabled 0)>graves(true missing 2)")
 		if a := w.entityAt("/n/default/q/orders").Forwarding.Out[1]; a.Href != "" {
-			w.Errorf("what is not there is led to: %s", a.Href)
+			w.Errorf("a missing entity has a link: %s", a.Href)
 		}
 		w.create(engine.Queue, "graves", engine.Config{})
 		w.pass(5 * time.Second)
@@ -91,8 +91,8 @@ func TestFlow(t *testing.T) {
 	})
 }
 
-// FWD-6: a message that was forwarded as often as allowed stays a dead letter, and the page
-// says so.
+// FWD-6: a message that was forwarded as often as allowed stays a dead letter, and the page shows
+// the reason.
 func TestFlowEndsInCircles(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "end", engine.Config{})
@@ -114,7 +114,7 @@ func TestFlowEndsInCircles(t *testing.T) {
 			w.sound("/n/default/q/" + q)
 		}
 		if stuck != 1 {
-			t.Errorf("%d arrows are stuck", stuck)
+			t.Errorf("%d arrows are marked as stuck", stuck)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func (w *world) goes(query, from string, want ...string) {
 	got := w.going(query, from)
 	for _, line := range want {
 		if !slices.Contains(got, line) {
-			w.Errorf("%q from %q: %q is not among\n%s", query, from, line, strings.Join(got, "\n"))
+			w.Errorf("%q from %q: %q is missing in\n%s", query, from, line, strings.Join(got, "\n"))
 		}
 	}
 }
@@ -37,7 +37,7 @@ func (w *world) nowhere(query, from, part string) {
 	w.Helper()
 	for _, line := range w.going(query, from) {
 		if strings.Contains(line, part) {
-			w.Errorf("%q from %q leads to %q", query, from, line)
+			w.Errorf("%q from %q links to %q", query, from, line)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestGoTo(t *testing.T) {
 		w.nowhere("metr", "", "Overview")
 		w.goes("ORD", "", "Queues, topics, subscriptions: orders → /q/orders", "Queues, topics, subscriptions: a/orders → /q/a%2Forders", "With these: Send to orders → /q/orders/send")
 		if got := w.going("ord", "")[0]; got != "Queues, topics, subscriptions: orders → /q/orders" {
-			t.Errorf("first comes %s", got) // its name begins with the query
+			t.Errorf("the first entry is %s", got) // its name begins with the query
 		}
 		w.nowhere("ord", "", "payments")
 		w.goes("purge pay", "", "With these: Purge payments… → /q/payments/purge")
@@ -106,14 +106,14 @@ func TestGoTo(t *testing.T) {
 				for _, i := range g.Items {
 					if i.Action == "" && !i.File && strings.Contains(i.Href, "/n/default") && !strings.HasSuffix(i.Href, "/api") {
 						if _, err := w.pages.Parse(i.Href); err != nil {
-							t.Errorf("%s leads to %s: %v", i.Label, i.Href, err)
+							t.Errorf("%s links to %s: %v", i.Label, i.Href, err)
 						}
 					}
 				}
 			}
 		}
 		if topic, err := w.pages.Topic("/n/default/go"); err == nil {
-			t.Errorf("it is kept up to date at %s", topic)
+			t.Errorf("the list has the live topic %s", topic)
 		}
 	})
 }
@@ -127,13 +127,13 @@ func TestGoToAmongMany(t *testing.T) {
 		w.goes("queue-", "", "Queues, topics, subscriptions: 192 more → /queues?q=queue-")
 		w.goes("199", "", "Queues, topics, subscriptions: queue-199 → /q/queue-199", "With these: Purge queue-199… → /q/queue-199/purge")
 		if n := len(w.going("que", "")); n > 20 {
-			t.Errorf("%d lines", n)
+			t.Errorf("got %d lines", n)
 		}
 		if n := len(w.going("send", "")); n > 20 {
-			t.Errorf("%d lines", n)
+			t.Errorf("got %d lines", n)
 		}
 		if n := strings.Count(strings.Join(w.going("s", ""), "\n"), "With these"); n > 16 {
-			t.Errorf("%d deeds", n)
+			t.Errorf("got %d actions", n)
 		}
 		w.goes("send 150", "", "With these: Send to queue-150 → /q/queue-150/send")
 	})

@@ -141,7 +141,7 @@ func (w *world) open(url string) view.Page {
 		w.Fatalf("%s: %v", url, err)
 	}
 	if last := w.b.Events().Last(); n > last {
-		w.Errorf("%s knows event %d of %d", url, n, last)
+		w.Errorf("%s has event %d of %d", url, n, last)
 	}
 	return p
 }
@@ -176,7 +176,7 @@ func (w *world) sound(url string) {
 	}
 	full := render(still, w.T, p.Full())
 	if m := odd.FindString(render(w.Context(), w.T, p.Full())); m != "" {
-		w.Errorf("%s says %q", url, m)
+		w.Errorf("%s has %q", url, m)
 	}
 	for _, part := range p.Parts() {
 		if part.Slot != nil {
@@ -191,7 +191,7 @@ func (w *world) sound(url string) {
 				w.Errorf("%s: row %s of %s is not in the page as it is pushed", url, r.Key, part.Name)
 			}
 			if seen[r.Key] {
-				w.Errorf("%s: row %s is twice in %s", url, r.Key, part.Name)
+				w.Errorf("%s: row %s occurs twice in %s", url, r.Key, part.Name)
 			}
 			seen[r.Key] = true
 		}

@@ -54,7 +54,8 @@ func BenchmarkLarge(b *testing.B) {
 	}
 }
 
-// many creates them: seven in ten are queues, one in fifty of these with automatic deletion.
+// many creates the entities: seven in ten are queues, one in fifty of these with automatic
+// deletion.
 func many(b *testing.B, br *broker.Broker) {
 	create := func(kind engine.EntityKind, path engine.Path, c engine.Config) {
 		if _, err := br.Create(b.Context(), kind, path, c, "test"); err != nil {

@@ -18,7 +18,7 @@ func TestTriesInTheHeadAreLive(t *testing.T) {
 		none := w.part(url, "tries")
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		if one := w.part(url, "tries"); one == none || !strings.Contains(one, "1") {
-			w.Errorf("after a failed try: %s", one)
+			w.Errorf("after a failed delivery: %s", one)
 		}
 	})
 }

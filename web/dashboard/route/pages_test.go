@@ -12,7 +12,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// market is a namespace with some of everything.
+// market fills a namespace with entities and messages of many kinds.
 func market(w *world) {
 	w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
 	w.create(engine.Queue, "a/b", engine.Config{})

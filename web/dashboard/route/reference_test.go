@@ -31,7 +31,7 @@ func TestReference(t *testing.T) {
 	inside(t, &world{more: func(o *pages.Options) { o.API, o.Document = "http://127.0.0.1:8080/api/v1/n/shop", apiOf }}, func(w *world) {
 		m := as[admin.APIReference](w, "/n/default/api?filter=CHANGE+orders")
 		if m.Document != "/api/v1/n/shop/openapi.json" || m.Base != "http://127.0.0.1:8080/api/v1/n/shop" || m.Shell.Live.On() {
-			w.Errorf("it is of %s, at %s", m.Document, m.Base)
+			w.Errorf("the page is about %s, at %s", m.Document, m.Base)
 		}
 		o := m.Groups[0].Operations[0]
 		want := `curl -X PUT 'http://127.0.0.1:8080/api/v1/n/shop/orders/a%20b?x='\''1%202'\''' \` + "\n" + `     -d '{"lines":["it'\''s"]}'`
@@ -42,7 +42,7 @@ func TestReference(t *testing.T) {
 			w.Errorf("a member is %+v", k)
 		}
 		if m := as[admin.APIReference](w, "/n/default/api?filter=change+payments"); !m.Groups[0].Operations[0].Hidden {
-			w.Error("a filter leaves nothing out")
+			w.Error("a filter leaves out no operation")
 		}
 		if m := as[activity.Metrics](w, "/n/default/metrics"); m.Figures.Source != "/api/v1/n/shop/metrics?span=hour" {
 			w.Errorf("charts are of %s", m.Figures.Source)
@@ -50,7 +50,7 @@ func TestReference(t *testing.T) {
 	})
 	isConfined(t, func(w *world) {
 		if _, _, err := w.pages.Open(w.Context(), "/n/default/api"); err == nil {
-			w.Error("there is a page of no API")
+			w.Error("a page exists without an API")
 		}
 	})
 }

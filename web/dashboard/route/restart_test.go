@@ -45,7 +45,7 @@ func TestLifeSurvivesARestart(t *testing.T) {
 		m := as[message.Message](w, url)
 		w.said("the life after a restart", told(m.Timeline), want)
 		if i := slices.IndexFunc(m.TTLExplanation.Terms, func(t component.TTLTerm) bool { return t.Applies }); i < 0 || m.TTLExplanation.Terms[i].Name != "set by hand" {
-			t.Errorf("its time is explained by %+v", m.TTLExplanation.Terms)
+			t.Errorf("the expiry is explained by %+v", m.TTLExplanation.Terms)
 		}
 
 		// New events continue the timeline, without repetition although both the process's
@@ -54,7 +54,7 @@ func TestLifeSurvivesARestart(t *testing.T) {
 		for range 3 {
 			w.pass(time.Second)
 			if got := told(as[message.Message](w, url).Timeline); strings.Count(got, "Locked") != 2 || strings.Count(got, "Stored") != 1 {
-				t.Errorf("the life goes on as %s", got)
+				t.Errorf("the timeline continues as %s", got)
 			}
 		}
 		w.settle(w.receive("orders"), engine.Complete, "")
@@ -65,7 +65,7 @@ func TestLifeSurvivesARestart(t *testing.T) {
 				t.Errorf("%s the page is %+v", when, m)
 			}
 			if got := told(m.Timeline); strings.Count(got, "Locked") != 3 || strings.Count(got, "Completed") != 1 {
-				t.Errorf("%s the life is %s", when, got)
+				t.Errorf("%s the timeline is %s", when, got)
 			}
 			w.sound(url)
 			w.restart()
@@ -137,10 +137,10 @@ func TestWhatAMessageWentWith(t *testing.T) {
 				m := as[message.Message](w, url[path])
 				w.said(when, told([]component.TimelineStep{m.Ended}), want)
 				if life := told(m.Timeline); !strings.HasSuffix(life, "; "+want) {
-					t.Errorf("%s the life of what was in %s is %s", when, path, life)
+					t.Errorf("%s the timeline of a message in %s is %s", when, path, life)
 				}
 				if !m.HeadersMissing || m.Ended.At.IsZero() || m.Missing {
-					t.Errorf("%s the page of what was in %s is %+v", when, path, m)
+					t.Errorf("%s the page of a message in %s is %+v", when, path, m)
 				}
 				w.sound(url[path])
 			}
@@ -149,8 +149,8 @@ func TestWhatAMessageWentWith(t *testing.T) {
 	})
 }
 
-// A purge with a filter may have spared a message that was removed later: the page names what
-// removed it only if nothing else can have.
+// A purge with a filter may have spared a message that was removed later: the page names the cause
+// of the removal only if there can be no other.
 func TestWhatAFilterTook(t *testing.T) {
 	isConfined(t, func(w *world) {
 		urls := map[engine.Path]string{}
@@ -182,7 +182,7 @@ func TestWhatAFilterTook(t *testing.T) {
 	})
 }
 
-// A message was removed by whatever came first, whatever happens to its queue later; and a
+// The first operation that can have removed a message did, whatever happens to its queue later. A
 // purge removes either dead letters or the other messages.
 func TestWhatTookAMessageFirst(t *testing.T) {
 	isConfined(t, func(w *world) {
@@ -207,7 +207,7 @@ func TestWhatTookAMessageFirst(t *testing.T) {
 				m := as[message.Message](w, url)
 				w.said(when, told([]component.TimelineStep{m.Ended}), want)
 				if life := told(m.Timeline); !strings.HasSuffix(life, "; "+want) {
-					t.Errorf("%s the life is %s", when, life)
+					t.Errorf("%s the timeline is %s", when, life)
 				}
 			}
 		}
@@ -232,7 +232,7 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 					t.Fatalf("the key is %q", g.Key)
 				}
 				if e, ok := w.pages.AutoDeletion(epoch, n); !ok || string(e.Path) != strings.ReplaceAll(g.Name, "/eu", "/Subscriptions/eu") {
-					t.Errorf("tombstone %s is of %q", g.Key, e.Path)
+					t.Errorf("tombstone %s is for %q", g.Key, e.Path)
 				}
 			}
 			return names, keys
@@ -242,7 +242,7 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 			w.sound("/n/default/temporary")
 			names, keys := stones()
 			if !slices.Equal(names, want) {
-				t.Errorf("the tombstones are of %q, want %q", names, want)
+				t.Errorf("the tombstones are for %q, want %q", names, want)
 			}
 			if slices.Sort(keys); len(slices.Compact(slices.Clone(keys))) != len(keys) {
 				t.Errorf("the keys are %q", keys)
@@ -269,7 +269,7 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 
 		for _, gone := range []string{"/n/default/q/first", "/n/default/t/topic", "/n/default/t/topic/s/eu"} {
 			if m := as[entity.Entity](w, gone); m.Deleted.Name == "" {
-				t.Errorf("%s is not said to be gone", gone)
+				t.Errorf("%s is not shown as deleted", gone)
 			}
 		}
 		e, ok := w.pages.AutoDeletion(2, tombOf(w, "topic"))
@@ -278,7 +278,7 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 		}
 		w.must(w.b.RestoreEntity(w.Context(), e, "test"))
 		if c := as[entity.Entity](w, "/n/default/t/topic/s/eu"); c.Lock != time.Minute {
-			t.Errorf("the subscription came back with %+v", c)
+			t.Errorf("the subscription was restored with %+v", c)
 		}
 		w.pass(time.Millisecond)
 		is("second", "first")
@@ -330,9 +330,10 @@ func TestOtherDays(t *testing.T) {
 			}
 			return out
 		}
-		// Stored; locked, abandoned, now; expires on the same day.
+		// A step has a date if it is on another day than the previous one. The steps are: stored,
+		// locked, abandoned, now and expires.
 		if got := dated(); !slices.Equal(got, []bool{true, true, false, false, false}) {
-			t.Errorf("dates are told at %v", got)
+			t.Errorf("dates are shown at %v", got)
 		}
 		m := as[overview.Temporary](w, "/n/default/temporary")
 		if a := m.Entities[0].Uses; !a[0].Dated || a[len(a)-1].Dated || !m.Deleted[0].Dated {
@@ -343,7 +344,7 @@ func TestOtherDays(t *testing.T) {
 		}
 		for _, e := range as[overview.Overview](w, "/n/default").Events {
 			if e.At.Day() == 1 {
-				t.Errorf("the ticker tells of yesterday: %+v", e)
+				t.Errorf("the ticker shows events of yesterday: %+v", e)
 			}
 		}
 	})
@@ -443,7 +444,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		want := map[string]string{
 			"reply":   "touch · the dashboard; resubmit · the dashboard; dead-letter · worker-1; receive · worker-1; send · test; create · test",
 			"reply/2": "unpin · the dashboard; pin · the dashboard; send · the dashboard; create · test",
-			// It was created in the same millisecond as its subscription.
+			// The topic was created in the same millisecond as its subscription.
 			"prices":    "complete · worker-1; receive · worker-1; send · test; create · test",
 			"prices/eu": "complete · worker-1; receive · worker-1; create · test",
 		}
@@ -462,7 +463,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 			w.must(w.b.Touch(w.Context(), "reply", "test"))
 		}
 		if m := as[overview.Temporary](w, "/n/default/temporary").Entities[0]; m.Name == "reply" && (len(m.Uses) != 20 || !m.UsesCompleteFrom.IsZero()) {
-			t.Errorf("%d activities, partly known before %v", len(m.Uses), m.UsesCompleteFrom)
+			t.Errorf("%d uses, complete from %v", len(m.Uses), m.UsesCompleteFrom)
 		}
 	})
 }
@@ -497,7 +498,7 @@ func TestLedgerSurvivesAReopening(t *testing.T) {
 		w.pass(2 * time.Second)
 		fails = true
 		if err := w.b.Touch(w.Context(), "reply", "test"); err == nil {
-			t.Fatal("the touch succeeded")
+			t.Fatal("Touch succeeded")
 		}
 		w.pass(10 * time.Second)
 		w.must(w.b.Touch(w.Context(), "reply", "again"))
@@ -510,7 +511,7 @@ func TestLedgerSurvivesAReopening(t *testing.T) {
 		keys := map[string]bool{}
 		for _, d := range as[activity.Activity](w, "/n/default/activity?scope=all").Rows {
 			if keys[d.Key] {
-				t.Errorf("%s is there twice", d.Key)
+				t.Errorf("%s is listed twice", d.Key)
 			}
 			keys[d.Key] = true
 		}

@@ -24,20 +24,20 @@ func TestRoutesAreDeclared(t *testing.T) {
 			t.Errorf("POST %s declares no role", r.Path())
 		}
 		if r.Type == pages.TypeForm && r.Role == auth.None {
-			t.Errorf("GET %s declares no role, and asks for an action", r.Path())
+			t.Errorf("GET %s declares no role, but asks for confirmation", r.Path())
 		}
 		if !r.Destroys.Declared() && r.PostRole != auth.None {
-			t.Errorf("POST %s declares a role, and not whether it destroys something", r.Path())
+			t.Errorf("POST %s declares a role, but not whether it destroys something", r.Path())
 		}
 		if !r.Has(http.MethodGet) && !r.Has(http.MethodPost) {
-			t.Errorf("%s answers no method", r.Path())
+			t.Errorf("%s has no method", r.Path())
 		}
 		if r.Live && r.Type != pages.TypePage || r.Leads && r.Type != pages.TypePage {
-			t.Errorf("%s is no page", r.Path())
+			t.Errorf("%s is not a page", r.Path())
 		}
 		for _, pattern := range r.Patterns() {
 			if seen[pattern] {
-				t.Errorf("two routes are %s", pattern)
+				t.Errorf("two routes have the address %s", pattern)
 			}
 			seen[pattern] = true
 		}
@@ -95,8 +95,8 @@ func TestMatchAllocatesNothing(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the golden routes anew")
 
-// TestRoutesGolden: testdata/routes.txt lists what every address is, so that a change of one shows
-// in a review.
+// TestRoutesGolden: testdata/routes.txt lists the kind of every address, so that changes appear in
+// reviews.
 func TestRoutesGolden(t *testing.T) {
 	var b strings.Builder
 	for _, r := range route.Routes().Routes() {

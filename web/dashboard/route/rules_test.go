@@ -16,8 +16,8 @@ import (
 	"mayfly/views/view"
 )
 
-// A rule that the broker would refuse now, because an older version stored it, is marked with
-// the error. One that still works says so.
+// A rule that the broker would refuse now, because an older version stored it, is marked with the
+// error. One that still works is marked as such.
 func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 	w := &world{}
 	spoil := engine.SubqueueID(0)
@@ -49,7 +49,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 				inert += " " + r.Name
 			}
 			if (r.Name == "$Default") == (r.Wrong != "") && r.Name != "lines" {
-				w.Errorf("%s is wrong: %q", r.Name, r.Wrong)
+				w.Errorf("%s has the error %q", r.Name, r.Wrong)
 			}
 		}
 		if len(m.Rules) != 6 || m.NewRule == "" || m.Lab == "" {
@@ -64,27 +64,27 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		w.sound("/n/default/t/prices/s/eu?tab=rules")
 		form := as[lab.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=broken")
 		if want := (component.SyntaxError{Text: "amount >> 1", At: 8, Found: ">", Want: "a value"}); form.Rule.SQLFault != want {
-			t.Errorf("the fault is %+v", form.Rule.SQLFault)
+			t.Errorf("the error is %+v", form.Rule.SQLFault)
 		}
 		if c := as[lab.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error.S, "line breaks") {
-			t.Errorf("its conditions are %+v", c)
+			t.Errorf("the conditions are %+v", c)
 		}
 		w.send("prices", engine.Content{Subject: "price"})
 		shown := as[lab.FilterLab](w, "/n/default/lab?from="+as[entity.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
 		if o := shown.Outcome; o.Matching != 1 || o.Copies != 1 || len(o.Subscriptions[0].Rules) != 6 || o.Subscriptions[0].Rules[1].Result != component.Failed {
-			t.Errorf("in the lab it is %+v", o)
+			t.Errorf("in the lab the rule is %+v", o)
 		}
 		_, err := w.b.CreateWithRules(w.Context(), engine.Subscription, "prices/Subscriptions/ask", engine.Config{}, []engine.Rule{{Name: "no", Filter: engine.Filter{Kind: engine.FalseFilter}}}, "test")
 		w.must(err)
 		w.must(w.b.RemoveRule(w.Context(), "prices/Subscriptions/eu", "$Default", "test"))
 		shown = as[lab.FilterLab](w, "/n/default/lab?from="+as[entity.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
 		if o := shown.Outcome; o.Matching != 0 || o.Subscriptions[0].Name != "eu" || o.Subscriptions[1].Name != "ask" {
-			t.Errorf("in the lab what fails comes after the rest: %+v", o)
+			t.Errorf("failing subscriptions are not last in the lab: %+v", o)
 		}
 	})
 }
 
-// A message that no subscription took has a page that says so, for as long as it is kept
+// A message that no subscription received has a page that shows this, for as long as it is kept
 // (FILT-6).
 func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 	isConfined(t, func(w *world) {
@@ -109,18 +109,18 @@ func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 				w.said("its life", strings.Join(lines, "; "), want)
 				w.said("its end", m.Ended.Title, "Matched no subscription")
 				if m.Entity != (page.EntityRef{Kind: page.Topic, Name: "prices", Href: "/n/default/t/prices"}) || m.HeadersMissing || m.Lab != "/n/default/lab?from="+shown.Unmatched[i].Key {
-					w.Errorf("its page is %+v", m)
+					w.Errorf("the page is %+v", m)
 				}
 				w.sound("/n/default/m/" + shown.Unmatched[i].Key)
 			}
 			m := as[message.Message](w, "/n/default/m/"+shown.Unmatched[1].Key)
 			if m.ID != "m-1" || len(m.Application) != 1 {
-				w.Errorf("its properties are %+v", m.Application)
+				w.Errorf("the properties are %+v", m.Application)
 			}
 			url := "/n/default/lab?from=" + shown.Unmatched[1].Key
 			w.sound(url)
 			if p, _, err := w.pages.Open(view.WithFrozenClocks(w.Context()), url); err != nil || p.(lab.FilterLab).Outcome.Tried {
-				w.Errorf("what is not live is done again with every event: %v", err)
+				w.Errorf("a rendering of live parts evaluates the rules again: %v", err)
 			}
 		}
 		look()

@@ -148,18 +148,18 @@ func TestInsteadInEveryLanguage(t *testing.T) {
 				}
 			}
 			if len(all) != wrong || wrong != 13 {
-				t.Fatalf("%s says %d of %d: %q", l.Tag, len(all), wrong, all)
+				t.Fatalf("%s has %d of %d texts: %q", l.Tag, len(all), wrong, all)
 			}
 			for _, text := range all {
 				if was, twice := said[text]; twice && was != l.Tag && !(was == "pt-PT" && l.Tag == "pt-BR") {
-					t.Errorf("%s says as %s: %q", l.Tag, was, text)
+					t.Errorf("%s has for %s: %q", l.Tag, was, text)
 				}
 				said[text] = l.Tag
 			}
 		}
 		got := see("cs", "/q/kitchen").Find(".stage-so li").Eq(3).Find("b").Text()
 		if want := "Není to tak. Aktivních v kitchen: 1, ne 1\u00a0200."; got != want {
-			t.Errorf("in Czech: %q, not %q", got, want)
+			t.Errorf("in Czech: %q, want %q", got, want)
 		}
 	})
 }
@@ -209,10 +209,10 @@ func TestSceneInTheLanguageOfThePage(t *testing.T) {
 			}
 			so := doc.Find(".stage-so li > span > span").First()
 			if squeeze(so.Text()) != want.first || so.AttrOr("lang", "") != want.lang {
-				t.Errorf("in %s what is so is %q, in %q", tag, so.Text(), so.AttrOr("lang", ""))
+				t.Errorf("in %s the actual state is %q, in %q", tag, so.Text(), so.AttrOr("lang", ""))
 			}
 			if s := doc.Find(".stage-so b[lang], .stage-so b [lang]"); s.Length() != 0 {
-				t.Errorf("in %s what is so instead is said to be in another language", tag)
+				t.Errorf("in %s the text about the actual state is marked with another language", tag)
 			}
 			gallery := see(tag, "/scenes")
 			if got := gallery.Find(".plays a").First(); got.Text() != want.title || got.AttrOr("lang", "") != want.lang {
@@ -227,7 +227,7 @@ func TestSceneInTheLanguageOfThePage(t *testing.T) {
 			}
 			for _, told := range []string{squeeze(see(tag, "").Find(".ticker").Text()), squeeze(see(tag, "/activity").Find("main").Text())} {
 				if !strings.Contains(told, want.event) || !strings.Contains(told, want.clock) {
-					t.Errorf("in %s it is told as %q", tag, told)
+					t.Errorf("in %s the error is %q", tag, told)
 				}
 			}
 		}

@@ -18,9 +18,9 @@ import (
 	"mayfly/web/dashboard/route"
 )
 
-// Every built-in scene is watched on existing pages. After each step everything that it points
-// out and that still exists is highlighted on that page, and at least one thing is, unless the
-// step says that there is nothing to see.
+// Every built-in scene can be watched on existing pages. After each step, everything that it points
+// out and that still exists is highlighted on its page. There is at least one such thing, unless
+// the step declares that there is nothing to see.
 func TestScenesAreWatched(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {
@@ -28,7 +28,7 @@ func TestScenesAreWatched(t *testing.T) {
 	}
 	for _, s := range lib.List() {
 		if s.Steps[0].Page == "" {
-			t.Errorf("%s does not say where it begins", s.ID)
+			t.Errorf("%s does not name its first page", s.ID)
 		}
 		t.Run(s.ID, func(t *testing.T) {
 			perform(t, lib, s.ID, isWatched)
@@ -44,7 +44,7 @@ func isWatched(t *testing.T, p *demo.Playback, pages func() *pages.Pages) {
 			look = ""
 		}
 		if at, err := route.Routes().Parse("/n/x"+look, engine.DefaultLimits()); err != nil || at.Action != "" {
-			t.Errorf("step %d is watched on %q, which is no page: %v", i+1, step.Page, err)
+			t.Errorf("step %d names the page %q, which does not exist: %v", i+1, step.Page, err)
 		}
 		if err := p.NextStep(t.Context(), i, demo.Instant, "ana"); err != nil {
 			t.Fatalf("step %d: %v", i+1, err)
@@ -61,11 +61,11 @@ func isWatched(t *testing.T, p *demo.Playback, pages func() *pages.Pages) {
 		marks := marksOn(t, doc)
 		for _, mark := range marks {
 			if lit(doc, at, mark) == 0 {
-				t.Errorf("step %d: nothing on %s is of %s", i+1, at, mark)
+				t.Errorf("step %d: nothing on %s refers to %s", i+1, at, mark)
 			}
 		}
 		if nothing := step.Highlight != nil && len(step.Highlight) == 0; len(marks) == 0 && !nothing {
-			t.Errorf("step %d: nothing of %q is there to look at", i+1, step.Highlight)
+			t.Errorf("step %d: nothing of %q is highlighted", i+1, step.Highlight)
 		}
 	}
 }
@@ -140,12 +140,12 @@ func TestScenesInEveryLanguage(t *testing.T) {
 		own, names := textsOf(s), namesOf(s)
 		for _, text := range own {
 			for _, name := range demo.Names(text) {
-				if !names[name] && !names["replies-"+name] { // a client that waits for replies there
-					t.Errorf("%s: nothing is called `%s` in %q", s.ID, name, text)
+				if !names[name] && !names["replies-"+name] { // a client's queue for replies is named after the client
+					t.Errorf("%s: no name is `%s` in %q", s.ID, name, text)
 				}
 			}
 			if strings.Count(text, "`")%2 != 0 {
-				t.Errorf("%s: a name has no end in %q", s.ID, text)
+				t.Errorf("%s: a name is not closed in %q", s.ID, text)
 			}
 		}
 		if got := len(s.OtherLanguages()); got != len(locale.Languages())-1 {
@@ -154,12 +154,12 @@ func TestScenesInEveryLanguage(t *testing.T) {
 		for _, l := range locale.Languages() {
 			in := s.InLanguage(l.Tag)
 			if in.Language != l.Tag {
-				t.Errorf("%s in %s is in %s", s.ID, l.Name, in.Language)
+				t.Errorf("%s in %s has the language %s", s.ID, l.Name, in.Language)
 				continue
 			}
 			for i, text := range textsOf(in) {
 				if l.Tag != "en" && text == own[i] {
-					t.Errorf("%s in %s is as in English: %q", s.ID, l.Name, text)
+					t.Errorf("%s in %s is the same as in English: %q", s.ID, l.Name, text)
 				}
 				if han.MatchString(text) != (l.Tag == "zh-CN") {
 					t.Errorf("%s in %s: %q", s.ID, l.Name, text)

@@ -51,19 +51,19 @@ func TestSearch(t *testing.T) {
 			terms = append(terms, c.Term+" "+c.Without)
 		}
 		if want := []string{"subject:*-7 " + search + "?q=in%3Aorders", "in:orders " + search + "?q=subject%3A%2A-7"}; !slices.Equal(terms, want) {
-			t.Errorf("chips %q", terms)
+			t.Errorf("the chips are %q", terms)
 		}
 
-		// In batches: each shows the progress of the whole search.
+		// A search runs in batches, each of which shows the progress of the whole search.
 		m = w.searched(search + "?q=seq:%3E0")
 		var hits []string
 		for portion := 1; ; portion++ {
 			hits = append(hits, found(m)...)
 			if want := fmt.Sprintf("scanned %d of 240 · %[1]d hits", min(50*portion, 240)); m.Progress != want {
-				t.Errorf("portion %d: %s, not %s", portion, m.Progress, want)
+				t.Errorf("batch %d: %s, want %s", portion, m.Progress, want)
 			}
 			if m.Continued != (portion > 1) {
-				t.Errorf("portion %d: going on %v", portion, m.Continued)
+				t.Errorf("batch %d: continues %v", portion, m.Continued)
 			}
 			if m.Next == "" || portion > 5 {
 				break
@@ -71,7 +71,7 @@ func TestSearch(t *testing.T) {
 			m = w.searched(m.Next)
 		}
 		if slices.Sort(hits); len(slices.Compact(hits)) != 240 {
-			t.Errorf("%d hits in portions", len(hits))
+			t.Errorf("got %d hits in batches", len(hits))
 		}
 
 		// Suggested terms can be added to the query.
@@ -80,13 +80,13 @@ func TestSearch(t *testing.T) {
 		for _, c := range m.More {
 			u, err := url.Parse(c.Href)
 			if err != nil || u.Query().Get("q") != "x "+c.Label || w.searched(c.Href).Wrong != "" {
-				t.Errorf("%s leads to %s", c.Label, c.Href)
+				t.Errorf("%s links to %s", c.Label, c.Href)
 			}
 			proposed = append(proposed, c.Label)
 		}
 		for _, want := range []string{"state:dead", "in:orders", "in:bills", `prop."a region":"eu, west"`, "age:>5m"} {
 			if !slices.Contains(proposed, want) {
-				t.Errorf("%s is not among %q", want, proposed)
+				t.Errorf("%s is missing in %q", want, proposed)
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func TestSearchOfNothing(t *testing.T) {
 			}
 		}
 		if topic, err := w.pages.Topic(search + "?q=x"); !errors.Is(err, pages.ErrPageNotFound) {
-			t.Errorf("a search is kept up to date at %q", topic)
+			t.Errorf("a search has the live topic %q", topic)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 const hostile = "<i>\u202e\" & %2F ?#\\ \x07"
 
-// part returns a slot of a page as it is pushed.
+// part returns a slot of a page as the server pushes it.
 func (w *world) part(url, name string) string {
 	w.Helper()
 	still := view.WithFrozenClocks(w.Context())
@@ -30,8 +30,8 @@ func (w *world) part(url, name string) string {
 	return ""
 }
 
-// SES-2, SES-5, SES-7: pages are updated when a session is taken, released, left and lost; and
-// the events that trigger this have the paths that the pages watch.
+// SES-2, SES-5, SES-7: pages are updated when a session is accepted, released or lost, and the
+// events that trigger this have the paths that the pages watch.
 func TestSessionIsLive(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "Orders", engine.Config{RequiresSession: true, LockDuration: time.Minute})
@@ -55,7 +55,7 @@ func TestSessionIsLive(t *testing.T) {
 			return ids
 		}
 		if got := order(); !slices.Equal(got, []string{hostile, "b"}) {
-			w.Errorf("in line: %q", got)
+			w.Errorf("the order of the sessions is %q", got)
 		}
 		holds("next")
 		take := func() *broker.Session {
@@ -89,20 +89,20 @@ func TestSessionIsLive(t *testing.T) {
 				continue
 			}
 			if kinds = append(kinds, e.Kind); !slices.Contains(watched, e.Path.Fold()) || !slices.Contains(w.open(tab).Watches(), e.Path.Fold()) {
-				w.Errorf("%v happened at %s, watched are %q", e.Kind, e.Path, watched)
+				w.Errorf("%v happened at %s, but watched are %q", e.Kind, e.Path, watched)
 			}
 		}
 		want := []engine.EventKind{engine.EventSessionLocked, engine.EventSessionClosed, engine.EventSessionLocked, engine.EventSessionLost}
 		if !slices.Equal(kinds, want) {
-			w.Errorf("what happened: %v", kinds)
+			w.Errorf("the events are %v", kinds)
 		}
 		if topic, err := w.pages.Topic(one); err != nil || topic != one {
-			w.Errorf("it is kept up to date as %q: %v", topic, err)
+			w.Errorf("the page has the live topic %q: %v", topic, err)
 		}
 		ticker := w.read("/n/default").Find("[data-list=ticker], .ticker").Text()
 		for _, says := range []string{"taken", "given back", "lost"} {
 			if !strings.Contains(ticker, says) {
-				w.Errorf("the ticker does not say %q: %s", says, ticker)
+				w.Errorf("the ticker lacks %q: %s", says, ticker)
 			}
 		}
 	})
@@ -135,11 +135,11 @@ func TestForwardedMessageKeepsItsLife(t *testing.T) {
 		w.pass(time.Second)
 		rows := w.b.Rows("end")
 		if len(rows) != 1 {
-			t.Fatalf("there are %d", len(rows))
+			t.Fatalf("got %d sessions", len(rows))
 		}
 		text := strings.Join(strings.Fields(w.read(strings.TrimPrefix(w.pages.MessageURL(rows[0].Message.Key), "")).Find("main").Text()), " ")
 		if !strings.Contains(text, "Forwarded to end") || !strings.Contains(text, "end") {
-			t.Errorf("its page says %s", text)
+			t.Errorf("the page has %s", text)
 		}
 	})
 }
@@ -156,17 +156,17 @@ func TestEmptySessionIsShown(t *testing.T) {
 		for url, where := range map[string]string{one: "h1", tab: "[data-key='='] a", "/n/default/q/q": ".pills", "/n/default": "[data-list=ticker], .ticker"} {
 			w.sound(url)
 			if got := w.read(url).Find(where).Text(); !strings.Contains(got, "(empty)") {
-				w.Errorf("%s says %q", url, got)
+				w.Errorf("%s has %q", url, got)
 			}
 		}
 		if href, _ := w.read(tab).Find("[data-key='='] a").Attr("href"); !strings.HasSuffix(href, one) {
-			w.Errorf("its page is %s", href)
+			w.Errorf("the page is %s", href)
 		}
 		if got := w.read(one).Text(); !strings.Contains(got, "hello") || !strings.Contains(got, "worker-1") {
-			w.Errorf("its page is %s", got)
+			w.Errorf("the page is %s", got)
 		}
 		if _, _, err := w.pages.Open(w.Context(), "/n/default/q/q/session"); err == nil {
-			w.Error("no session has a page")
+			w.Error("a missing session has a page")
 		}
 	})
 }

@@ -55,7 +55,7 @@ func TestListsAreSorted(t *testing.T) {
 			t.Errorf("%v %+v", got, m.AllMatching)
 		}
 		if _, got = numbers(list + "?sort=delivery"); got[0] != 4 || got[49] != 53 { // all equal: by sequence number
-			t.Errorf("what is alike is in the order %v", got)
+			t.Errorf("equal rows have the order %v", got)
 		}
 		m, got = numbers(list + "?sort=prop.n&view=by+n&dir=desc&page=3")
 		if got[16] != 61 || m.Rows[15].Cells[0].Text != "000" && m.Rows[15].Cells[0].Text != "001" || m.Columns.Name != "by n" || m.Columns.Sort.Href["prop.n"] != list+"?sort=prop.n&view=by+n" {
@@ -70,7 +70,7 @@ func TestListsAreSorted(t *testing.T) {
 			kept = append(kept, f.Name+"="+f.Value)
 		}
 		if strings.Join(kept, "&") != "dir=desc&sort=seq" || m.ListFilter.UnfilteredURL != list {
-			t.Errorf("it keeps %v", kept)
+			t.Errorf("the filter form keeps %v", kept)
 		}
 		if m, got = numbers(list + "?tab=dead-letter&sort=subject&dir=desc"); fmt.Sprint(got) != "[3 2 1]" || m.ListFilter.UnfilteredURL != list+"?tab=dead-letter" || m.Rows[0].Edit == "" || m.AllMatching.Path != "orders/$DeadLetterQueue" {
 			t.Errorf("%v %+v", got, m.ListFilter)
@@ -99,7 +99,7 @@ func TestSortingEnds(t *testing.T) {
 		}
 		m := as[entity.Entity](w, "/n/default/q/orders?dir=desc")
 		if first := m.Rows[0].Number; first < 50_000 || first >= all || !strings.HasSuffix(m.ListFilter.Incomplete, " of 55,000 were looked at.") || m.AllMatching.Count != 0 || !m.AllMatching.Shown {
-			t.Errorf("it begins with %d: %q", first, m.ListFilter.Incomplete)
+			t.Errorf("the list begins with %d: %q", first, m.ListFilter.Incomplete)
 		}
 		if m = as[entity.Entity](w, "/n/default/q/orders?q=seq:%3C100&dir=desc"); m.Rows[0].Number != 99 || m.ListFilter.Incomplete == "" {
 			t.Errorf("%q", m.ListFilter.Incomplete)

@@ -47,7 +47,7 @@ func text(parts []component.Text) string {
 func (w *world) said(what, got, want string) {
 	w.Helper()
 	if got != want {
-		w.Errorf("%s says %q, want %q", what, got, want)
+		w.Errorf("%s has %q, want %q", what, got, want)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		m = as[overview.Overview](w, "/n/default")
 		w.said("the lede", text(m.Lede), "21 messages run out within a minute. 20 will be dead-lettered and one is lost for good. Most of them are in orders.")
 		if m.ExpiringCount != 21 || m.Messages != 22 || m.In.N != 2.2 || len(m.Next) != 7 || m.Next[0].Subject != "price" || m.Welcome {
-			t.Errorf("%d of %d end, %v a second, next %+v", m.ExpiringCount, m.Messages, m.In.N, m.Next[0])
+			t.Errorf("%d of %d expire, %v a second, next %+v", m.ExpiringCount, m.Messages, m.In.N, m.Next[0])
 		}
 		if b := m.Horizon.Buckets; b[0].Lost != 1 || b[1].Dead != 20 || b[2].Dead != 0 {
 			t.Errorf("the horizon is %+v", b)
@@ -104,7 +104,7 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 			t.Errorf("%d of them are dead letters, and then %d", was, is)
 		}
 		if gone := as[message.Message](w, x.Expired[20].Href); gone.Ended.Title != "Ran out of time, lost without a trace" || gone.Subject != "price" {
-			t.Errorf("its page is %+v", gone.Ended)
+			t.Errorf("the page is %+v", gone.Ended)
 		}
 	})
 }
@@ -147,7 +147,7 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 		terms, says = why(rows[1].Href)
 		w.said("extended", terms, "this message 1m, queue default 5m, set by hand 2h!")
 		if !strings.HasPrefix(says, "2h counts.") {
-			t.Errorf("what was set by hand is explained by %q", says)
+			t.Errorf("a manually set expiry is explained by %q", says)
 		}
 	})
 }
@@ -214,11 +214,11 @@ func TestHourglasses(t *testing.T) {
 		w.pass(6 * time.Minute)
 		m = as[overview.Temporary](w, "/n/default/temporary")
 		if len(m.Deleted) != 2 || m.Deleted[0].Restore == "" {
-			t.Errorf("%d graves", len(m.Deleted))
+			t.Errorf("got %d tombstones", len(m.Deleted))
 		}
 		gone := as[entity.Entity](w, "/n/default/q/soon")
 		if gone.Deleted.Name != "soon" || gone.DeletedBy != "" {
-			t.Errorf("its page is %+v", gone.Deleted)
+			t.Errorf("the page is %+v", gone.Deleted)
 		}
 	})
 }
@@ -285,18 +285,18 @@ func TestEntitiesAreFiltered(t *testing.T) {
 			w.said(query, strings.Join(names, " "), want)
 		}
 		if m := table("/n/default/topics?q=has:active+expiring:%3C2m"); len(m.Rows) != 1 || m.Rows[0].Name != "t" {
-			t.Errorf("topics whose subscriptions have messages that run out: %+v", m.Rows)
+			t.Errorf("topics whose subscriptions have expiring messages: %+v", m.Rows)
 		}
 
 		m := table(queues + "?q=has:messages+oops:x&sort=active&dir=down&page=1")
 		if !strings.Contains(m.Wrong, `The key "oops" does not exist`) || m.Query != "has:messages oops:x" || len(m.Chips) != 1 {
-			t.Errorf("what is wrong is told as %q, with chips %v", m.Wrong, m.Chips)
+			t.Errorf("an invalid query has the error %q, with chips %v", m.Wrong, m.Chips)
 		}
 		w.said("without a term", m.Chips[0].Without, queues+"?dir=down&sort=active")
 		w.said("with one more", m.More[0].Href, queues+"?dir=down&q="+url.QueryEscape("has:messages name:orders-*")+"&sort=active")
 		for _, c := range append(m.More, table("/n/default/topics").More...) {
 			if table(c.Href).Wrong != "" {
-				t.Errorf("the proposed %s is wrong", c.Label)
+				t.Errorf("the suggested term %s is wrong", c.Label)
 			}
 		}
 		w.receive("c")
@@ -307,7 +307,7 @@ func TestEntitiesAreFiltered(t *testing.T) {
 		// Tables that depend on the time are refreshed without events.
 		for query, want := range map[string]bool{"has:dlq": false, "idle:%3E1s": true, "-expiring:": true} {
 			if r, ok := w.open(queues + "?q=" + query).(pages.Refreshing); ok != want || ok && r.Every > 10*time.Second {
-				t.Errorf("%s is refreshed: %v", query, ok)
+				t.Errorf("%s: refreshed is %v", query, ok)
 			}
 		}
 	})
@@ -339,13 +339,13 @@ func TestParkingLot(t *testing.T) {
 		m := as[list.Deferred](w, "/n/default/deferred")
 		w.said("the lede", text(m.Lede), "2 messages are parked. The time of one of them keeps running.")
 		if b := m.Cards[0]; b.Number != 1 || b.By != "worker-1" || b.Expired || b.OnExpiry != "orders/$DLQ" {
-			t.Errorf("the first bay is %+v", b)
+			t.Errorf("the first card is %+v", b)
 		}
 		w.pass(2 * time.Minute)
 		m = as[list.Deferred](w, "/n/default/deferred")
 		w.said("the lede", text(m.Lede), "2 messages are parked. One has run out of time and goes when someone asks for it.")
 		if !m.Cards[0].Expired || m.Cards[1].Expired {
-			t.Errorf("the bays are %+v", m.Cards)
+			t.Errorf("the cards are %+v", m.Cards)
 		}
 	})
 }
@@ -365,11 +365,11 @@ func TestParkingLotInColumns(t *testing.T) {
 		}
 		m := as[list.Deferred](w, "/n/default/deferred")
 		if len(m.Cards) != 200 || len(m.Rows) != 0 || m.Pages.Next != "/n/default/deferred?entity=orders&from=81" || m.Pages.First != "" || m.Pages.Note != "200 of 240 shown" || !m.AllMatching.Shown {
-			t.Errorf("%d bays, %+v", len(m.Cards), m.Pages)
+			t.Errorf("%d cards, %+v", len(m.Cards), m.Pages)
 		}
 		m = as[list.Deferred](w, m.Pages.Next)
 		if len(m.Cards) != 40 || m.Cards[0].Entity != "orders" || m.Cards[0].Number != 81 || m.Pages.Next != "" || m.Pages.First != "/n/default/deferred" {
-			t.Errorf("%d bays, %+v", len(m.Cards), m.Pages)
+			t.Errorf("%d cards, %+v", len(m.Cards), m.Pages)
 		}
 		m = as[list.Deferred](w, "/n/default/deferred?column=subject&column=entity&entity=orders&from=81")
 		if len(m.Rows) != 40 || len(m.Cards) != 0 || m.Rows[0].Cells[0].Text != "orders80" || m.Rows[0].Cells[1].Text != "orders" || m.Columns.Views[0].Href != "/n/default/deferred" {

@@ -36,7 +36,7 @@ func TestCopiedLinesHideNothing(t *testing.T) {
 	}
 	for _, code := range codes {
 		if i := strings.IndexFunc(code, component.IsInvisible); i >= 0 || code == "" {
-			t.Errorf("%q is hidden in %s", code[max(i, 0):min(len(code), i+4)], code)
+			t.Errorf("%q is invisible in %s", code[max(i, 0):min(len(code), i+4)], code)
 		}
 	}
 	if len(codes) != 6 {
@@ -44,7 +44,7 @@ func TestCopiedLinesHideNothing(t *testing.T) {
 	}
 	at, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("there is no bash to run the line in")
+		t.Skip("there is no bash to run the command in")
 	}
 	came := make(chan []byte, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -64,6 +64,6 @@ func TestCopiedLinesHideNothing(t *testing.T) {
 		Properties map[string]any `json:"properties"`
 	}
 	if err := json.Unmarshal(<-came, &got); err != nil || got.MessageID != bad || fmt.Sprint(got.Properties[bad]) != bad && fmt.Sprint(got.Properties[bad]) != fmt.Sprint(map[string]any{"type": "string", "value": bad}) {
-		t.Errorf("the shell sends %+v: %v", got, err)
+		t.Errorf("the shell sent %+v: %v", got, err)
 	}
 }

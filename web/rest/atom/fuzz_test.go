@@ -39,10 +39,10 @@ func FuzzRead(f *testing.F) {
 		if err == nil {
 			for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
 				if _, err := readDescription(nil, kind, desc, l); err != nil && !known(err) {
-					t.Fatalf("%v is nothing to tell a client", err)
+					t.Fatalf("%v is not an error for clients", err)
 				}
 				if _, err := firstRules(kind, desc); err != nil && !known(err) {
-					t.Fatalf("%v is nothing to tell a client", err)
+					t.Fatalf("%v is not an error for clients", err)
 				}
 			}
 			r, e := readRule(desc)
@@ -52,7 +52,7 @@ func FuzzRead(f *testing.F) {
 			err = e
 		}
 		if err != nil && !known(err) {
-			t.Fatalf("%v is nothing to tell a client", err)
+			t.Fatalf("%v is not an error for clients", err)
 		}
 	})
 }
@@ -64,7 +64,7 @@ func roundTrip(t *testing.T, r engine.Rule) {
 	a := &answer{root: "http://host"}
 	a.rule("t/Subscriptions/s", r).content.write(&b)
 	if err := xml.Unmarshal([]byte(b.String()), new(struct{})); err != nil {
-		t.Fatalf("it is told as %s: %v", b.String(), err)
+		t.Fatalf("the rule is written as %s: %v", b.String(), err)
 	}
 	n, err := parse([]byte(b.String()))
 	if err != nil {
@@ -72,7 +72,7 @@ func roundTrip(t *testing.T, r engine.Rule) {
 	}
 	again, err := readRule(n)
 	if err != nil || again.Filter.Kind != r.Filter.Kind || r.Filter.Kind == engine.SQLFilter && again.Filter.Text != r.Filter.Text {
-		t.Fatalf("%+v is told as %s and read as %+v, %v", r, b.String(), again, err)
+		t.Fatalf("%+v is written as %s and read as %+v, %v", r, b.String(), again, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func FuzzAddress(f *testing.F) {
 			err = w.check(l)
 		}
 		if _, plain := errors.AsType[*echo.HTTPError](err); err != nil && !plain && !known(err) {
-			t.Fatalf("%v is nothing to tell a client", err)
+			t.Fatalf("%v is not an error for clients", err)
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"mayfly/web/webtest"
 )
 
-// Keywords of addresses have no case, names keep theirs, and an address may end with a
-// slash.
+// Keywords in addresses are not case-sensitive, names keep their case, and an address may end with
+// a slash.
 func TestAddresses(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/Orders/In?api-version=2017-04", queue(""))
@@ -41,7 +41,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	if a := w.Want(200, "GET", "/health", ""); !strings.Contains(a.Body, "healthy") {
-		t.Errorf("health is %s", a.Body)
+		t.Errorf("the health check returned %s", a.Body)
 	}
 	for path, want := range map[string]string{ // an id has names as they are stored, and keywords as in the request
 		"/topic/subscriptions/sub":          "/topic/subscriptions/Sub",
@@ -62,7 +62,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	if a := w.Want(200, "DELETE", "/topic/subscriptions/sub/", ""); a.Body != "" {
-		t.Errorf("a deletion says %q", a.Body)
+		t.Errorf("the deletion returned %q", a.Body)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestForwardToItself(t *testing.T) {
 	for _, to := range []string{"q", w.URL + "/Q"} {
 		a := w.Want(201, "PUT", "/q", queue("<ForwardTo>"+to+"</ForwardTo><ForwardDeadLetteredMessagesTo>"+to+"</ForwardDeadLetteredMessagesTo>"))
 		if element(a, "ForwardTo") != to {
-			t.Errorf("it forwards to %q, want %q", element(a, "ForwardTo"), to)
+			t.Errorf("the entity forwards to %q, want %q", element(a, "ForwardTo"), to)
 		}
 		w.Want(200, "DELETE", "/q", "")
 		w.Want(201, "PUT", "/q", queue(""))
@@ -231,7 +231,7 @@ func TestAuthorize(t *testing.T) {
 		method, path, _ := strings.Cut(request, " ")
 		a := w.Want(401, method, path, "not even XML")
 		if asked != want || !strings.Contains(a.Body, "<Detail>401 SubCode=40100: Unauthorized access for 'GetSubscription' TrackingId:") {
-			t.Errorf("%s asks for %+v and says %s", request, asked, a.Body)
+			t.Errorf("%s requests %+v and returned %s", request, asked, a.Body)
 		}
 	}
 	refuse = false
@@ -254,18 +254,18 @@ func TestFirstRules(t *testing.T) {
 	} {
 		at := fmt.Sprint("/t/Subscriptions/s", i)
 		if a := w.Want(201, "PUT", at, subscription(tc.description)); strings.Contains(a.Body, "DefaultRule") {
-			t.Errorf("the description is told back: %s", a.Body)
+			t.Errorf("the response has the description: %s", a.Body)
 		}
 		if a := w.Want(200, "GET", at+"/Rules/"+tc.rule, ""); !strings.Contains(a.Body, tc.want) {
 			t.Errorf("%s is %s", tc.description, a.Body)
 		}
 		if n := len(w.broker.State(engine.Path(at[1:])).Rules); n != 1 {
-			t.Errorf("%s makes %d rules", tc.description, n)
+			t.Errorf("%s creates %d rules", tc.description, n)
 		}
 	}
 	w.update(200, "/t/Subscriptions/s0/Rules/$default", rule(`<Filter i:type="SqlFilter"><SqlExpression>a = 1</SqlExpression></Filter>`))
 	if a := w.Want(200, "GET", "/t/Subscriptions/s0/Rules/$Default", ""); !strings.Contains(a.Body, "SqlFilter") {
-		t.Errorf("it is %s", a.Body)
+		t.Errorf("got %s", a.Body)
 	}
 }
 
@@ -280,7 +280,7 @@ func TestParameters(t *testing.T) {
 	}
 	a := w.Want(201, "PUT", "/t/Subscriptions/s/Rules/same", both("1", "1"))
 	if n := strings.Count(a.Body, "<Key>@a</Key>"); n != 2 {
-		t.Errorf("it is told %d times in %s", n, a.Body)
+		t.Errorf("the parameter occurs %d times in %s", n, a.Body)
 	}
 	wants(t, w.Want(400, "PUT", "/t/Subscriptions/s/Rules/else", both("1", "2")), 400, 40000, "one value in the filter and another in the action")
 	wants(t, w.Want(400, "PUT", "/t/Subscriptions/s/Rules/twice", rule(`<Filter i:type="SqlFilter"><SqlExpression>a = @a</SqlExpression><Parameters>`+parameter("@a", "int", "1")+parameter("@a", "int", "1")+
@@ -304,7 +304,7 @@ func TestKeys(t *testing.T) {
 	wants(t, w.Want(400, "PUT", "/r", strings.Replace(access(""), ">Send<", ">Read<", 1)), 400, 40000, "The right 'Read' does not exist")
 	wants(t, w.Want(400, "PUT", "/r", access("<CreatedTime>noon</CreatedTime>")), 400, 40000, "CreatedTime of the authorization rule 'own' is not a time")
 	if a = w.update(200, "/q", queue("")); strings.Contains(a.Body, "KeyName") {
-		t.Errorf("it is still there: %s", a.Body)
+		t.Errorf("the access rules were not removed: %s", a.Body)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestSupportOrdering(t *testing.T) {
 				elements := text + "<EnablePartitioning>" + partitioned + "</EnablePartitioning>"
 				for _, a := range []webtest.Answer{w.Want(201, "PUT", path, of(elements)), w.Want(200, "GET", path, ""), w.Want(200, "PUT", path, of(elements), "If-Match", "*")} {
 					if got := element(a, "SupportOrdering"); got != want {
-						t.Errorf("%s that says %q, partitioned %s: %q, want %q", name, text, partitioned, got, want)
+						t.Errorf("%s with %q, partitioned %s: %q, want %q", name, text, partitioned, got, want)
 					}
 				}
 			}

@@ -88,13 +88,13 @@ func TestUpdates(t *testing.T) {
 	contains(a, map[string]string{"MaxSizeInMegabytes": "32768", "ForwardTo": "sb://Host/DEST", "AutoDeleteOnIdle": "PT5M", "DefaultMessageTimeToLive": "PT1H", "EnablePartitioning": "true"})
 	before := w.broker.State("q").Config
 	if a = w.update(200, "/q", a.Body); !w.broker.State("q").Config.Equal(before) { // the response sent back
-		t.Errorf("it is %+v, and was %+v", w.broker.State("q").Config, before)
+		t.Errorf("got %+v, want %+v", w.broker.State("q").Config, before)
 	}
 	for given, want := range map[string]int64{"32768": 2048, "81920": 5120, "16384": 1024, "1024": 1024, "4096": 4096} {
 		w.update(200, "/q", queue("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes>"))
 		w.update(200, "/q", queue("<MaxSizeInMegabytes>"+given+"</MaxSizeInMegabytes>"))
 		if got := w.broker.State("q").Config.MaxMegabytes(); got != want {
-			t.Errorf("%s MB are taken for %d", given, got)
+			t.Errorf("%s MB became %d", given, got)
 		}
 	}
 	a = w.update(200, "/q", queue(""))
@@ -157,7 +157,7 @@ func TestValues(t *testing.T) {
 				t.Errorf("got %v %v, want %v %v", got.Kind(), got, tc.want.Kind(), tc.want)
 			}
 			if !strings.Contains(a.Body, tc.text) {
-				t.Errorf("it is told as %s", a.Body)
+				t.Errorf("the value is written as %s", a.Body)
 			}
 		})
 	}
@@ -177,6 +177,6 @@ func (w *world) condition(name string) value.Value {
 		v, _ := c.Properties.Lookup("n")
 		return v
 	}
-	w.Fatalf("there is no rule %q", name)
+	w.Fatalf("rule %q is missing", name)
 	return value.Value{}
 }

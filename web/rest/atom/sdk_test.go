@@ -118,7 +118,7 @@ func sdkQueues(w *world, c *admin.Client) error {
 	}
 	w.same(all, updated.QueueProperties)
 	if got := w.broker.State("txt/.-_123").Config.MaxSizeInMegabytes; got != 4096 {
-		w.Errorf("an update that changes nothing makes it %d MB", got)
+		w.Errorf("an unchanged update results in %d MB", got)
 	}
 	_, err = c.UpdateQueue(ctx, "fresh", admin.QueueProperties{MaxDeliveryCount: new(int32(3))}, nil)
 	if err != nil {
@@ -130,7 +130,7 @@ func sdkQueues(w *world, c *admin.Client) error {
 	}
 	gone, err := c.GetQueue(ctx, "txt/.-_123", nil)
 	if gone != nil || err != nil {
-		w.Errorf("what is deleted is %v, %v", gone, err)
+		w.Errorf("got %v, %v for a deleted entity", gone, err)
 	}
 	return nil
 }
@@ -169,14 +169,14 @@ func sdkTopics(w *world, c *admin.Client) error {
 	}
 	w.same(all, got.TopicProperties)
 	if a := w.Want(200, "GET", "/all", ""); !strings.Contains(a.Body, "<TopicDescription") || strings.Contains(a.Body, "QueueDescription") { // NAME-7: by which .NET tells that it is not a queue
-		w.Errorf("read as a queue, a topic is %s", a.Body)
+		w.Errorf("a topic read as a queue is %s", a.Body)
 	}
 	if _, err := c.DeleteTopic(ctx, "all", nil); err != nil {
 		return err
 	}
 	gone, err := c.GetTopic(ctx, "all", nil)
 	if gone != nil || err != nil {
-		w.Errorf("what is deleted is %v, %v", gone, err)
+		w.Errorf("got %v, %v for a deleted entity", gone, err)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func sdkSubscriptions(w *world, c *admin.Client) error {
 	}
 	gone, err := c.GetSubscription(ctx, "t", "all", nil)
 	if gone != nil || err != nil {
-		w.Errorf("what is deleted is %v, %v", gone, err)
+		w.Errorf("got %v, %v for a deleted entity", gone, err)
 	}
 	return nil
 }
@@ -285,11 +285,11 @@ func sdkRules(w *world, c *admin.Client) error {
 		}
 	}
 	if names, err := ruleNames(ctx, c); err != nil || len(names) > 0 {
-		w.Errorf("there is left %v, %v", names, err)
+		w.Errorf("the remaining rules are %v, %v", names, err)
 	}
 	gone, err := c.GetRule(ctx, "t", "s", "sql", nil)
 	if gone != nil || err != nil {
-		w.Errorf("what is deleted is %v, %v", gone, err)
+		w.Errorf("got %v, %v for a deleted entity", gone, err)
 	}
 	return nil
 }
@@ -382,10 +382,10 @@ func sdkRuntime(w *world, c *admin.Client) error {
 		return err
 	}
 	if q, err := c.GetQueueRuntimeProperties(ctx, "q", nil); err != nil || !q.AccessedAt.IsZero() || q.CreatedAt.IsZero() || q.UpdatedAt.IsZero() {
-		w.Errorf("a fresh queue: %+v, %v", q, err)
+		w.Errorf("a new queue: %+v, %v", q, err)
 	}
 	if s, err := c.GetSubscriptionRuntimeProperties(ctx, "t", "s", nil); err != nil || s.AccessedAt != s.CreatedAt || s.CreatedAt.IsZero() {
-		w.Errorf("a fresh subscription: %+v, %v", s, err)
+		w.Errorf("a new subscription: %+v, %v", s, err)
 	}
 	for _, p := range []engine.Path{"q", "t"} {
 		if _, err := w.broker.Send(ctx, p, []broker.Outgoing{
@@ -471,7 +471,7 @@ func sdkNamespace(w *world, c *admin.Client) error {
 		return err
 	}
 	if n.Name != "default" || n.SKU != "Standard" || n.MessagingUnits != nil || n.CreatedTime.IsZero() {
-		w.Errorf("it is %+v", n)
+		w.Errorf("got %+v", n)
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func TestFILT_32_DateTimeOffset(t *testing.T) {
 	}
 }
 
-// A whole number beyond 32 bits comes back as long to clients that would fail to read it as int.
+// A whole number beyond 32 bits is returned as long to clients that would fail to read it as int.
 func TestFILT_32_LargeNumbers(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/t", topic(""))

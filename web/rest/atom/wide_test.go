@@ -30,10 +30,10 @@ func TestParseIsBounded(t *testing.T) {
 			_, err := parse(raw)
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
-				t.Errorf("it takes %d bytes", n)
+				t.Errorf("it allocates %d bytes", n)
 			}
 			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || len(err.Error()) > 300) {
-				t.Errorf("it is %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}
