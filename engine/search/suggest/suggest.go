@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/search"
 )
 
-// A Suggester proposes texts from one namespace. It is safe for concurrent use.
+// A Suggester proposes completions with values from one namespace. It is safe for concurrent use.
 type Suggester struct {
 	b *broker.Broker
 
@@ -21,19 +21,19 @@ type Suggester struct {
 	last *sample // guarded by mu
 }
 
-// New returns a source.
+// New returns a Suggester for a broker's namespace.
 func New(b *broker.Broker) *Suggester { return &Suggester{b: b, last: &sample{}} }
 
 // MaxProposals is the maximum number of proposals.
 const MaxProposals = 12
 
-// A Suggestions is the proposals for a piece of a text.
+// Suggestions holds the proposals for a piece of a text.
 type Suggestions struct {
-	From, To  int // characters of the text, from 0
+	From, To  int // range of characters of the text, from 0, that a proposal replaces
 	Proposals []Proposal
 }
 
-// A Proposal is one text that can replace it.
+// A Proposal is one text that can replace the piece.
 type Proposal struct {
 	Text string // a value, a term, or a key with its colon
 	Kind Kind
@@ -49,8 +49,8 @@ const (
 	Entity Kind = "entity"
 )
 
-// Messages proposes how a query for messages could go on at the cursor, which is behind so
-// many characters.
+// Messages proposes completions of a query for messages at the cursor; cursor is the number of
+// characters before it.
 func (s *Suggester) Messages(ctx context.Context, text string, cursor int) (Suggestions, error) {
 	piece, ok := search.PieceAt(text, cursor)
 	if !ok {
