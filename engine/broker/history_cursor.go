@@ -81,7 +81,7 @@ func (l *Log) waitFor(n uint64) <-chan struct{} {
 	return done
 }
 
-// takeNext takes the next events, at most `most`, and calls see with each until see returns true.
+// takeNext takes the next events, up to `most`, and calls see with each until see returns true.
 // see must neither change nor keep an event. missed counts the events that were dropped before
 // they could be taken; more reports whether the log has further events, closed whether it has
 // ended.
@@ -99,7 +99,7 @@ func (l *Log) takeNext(most int, see func(*engine.Event) (enough bool)) (missed 
 	return missed, t.taken < l.last, l.closed
 }
 
-// scanBack calls see with the events before number n, newest first and at most `most`, until see
+// scanBack calls see with the events before number n, newest first and up to `most`, until see
 // returns true. taken is the number of the last event that was taken. see must neither change nor
 // keep an event. scanBack returns the number of the last event that see got, or zero if no older
 // event is kept or see returned true.

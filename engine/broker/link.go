@@ -179,7 +179,7 @@ func (b *Broker) forgetSink(id engine.LinkID) {
 	b.lossListeners.forget(b.ns, id)
 }
 
-// SubmitDetach is Detach, but passes its answer to done. It does not try to keep the session when
+// SubmitDetach is Detach, but passes its answer to done. It does not end the link as a lost one when
 // the store accepts no writes: engine.ErrBusy means that the link still exists.
 func (l *Link) SubmitDetach(ctx context.Context, how engine.DetachReason, done func(error)) error {
 	return l.b.submit(context.WithoutCancel(ctx), &op{

@@ -15,11 +15,11 @@ type op struct {
 	step     func(ns *engine.Namespace, now engine.Instant) error // runs again if the store refused the turn, and after errRunAgain
 	done     func(error)                                          // called once, when everything is durable, by the owner if the error is nil; must not block; nil after that
 	size     int64                                                // bytes it may keep in memory
-	receives bool                                                 // the step may deliver messages, so a read-only turn must match
+	receives bool                                                 // the step has no effect until messages are matched
 	err      error                                                // step's error
 }
 
-// A step returns errRunAgain if it is to run again in the next turn, before new operations.
+// errRunAgain is the error of a step that is to run again in the next turn, before new operations.
 var errRunAgain = errors.New("not yet")
 
 // submit puts an operation in the inbox. It waits only for room; ctx ends that wait. After a

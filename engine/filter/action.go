@@ -24,7 +24,7 @@ type statement struct {
 	position textRange
 }
 
-// ParseAction parses an action of at most `most` statements (ACT-4); params are as for ParseSQL.
+// ParseAction parses an action of up to `most` statements (ACT-4); params are as for ParseSQL.
 // Its errors are *SyntaxError. The caller checks the length of the text.
 func ParseAction(text string, params value.Properties, most int64) (*Action, error) {
 	p := newParser(text, params)

@@ -27,7 +27,7 @@ type Page struct {
 	Incomplete bool
 }
 
-// Query returns the latest events that f selects, at most `most`, which must be positive. It
+// Query returns the latest events that f selects, up to `most`, which must be positive. It
 // returns engine.ErrNotImplemented if the store keeps no history.
 func Query(ctx context.Context, b *broker.Broker, f Filter, most int) (Page, error) {
 	return QueryWithin(ctx, b, f, most, 0)

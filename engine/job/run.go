@@ -176,7 +176,7 @@ func (j *Jobs) nextSlice(ctx context.Context, l *liveJob, is Job, size int) (out
 }
 
 // countResults counts the results of a slice, and returns its undo records as values of settings of
-// at most `most` bytes, or nil if there are none.
+// up to `most` bytes, or nil if there are none.
 func (j *Job) countResults(operations []engine.Operation, all []engine.OperationResult, most int) (undo []string) {
 	j.Failures = slices.Clip(j.Failures) // callers may hold the old slice
 	bytes := 0

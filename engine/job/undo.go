@@ -97,7 +97,7 @@ func (r UndoRecord) Operations(in broker.Reader) (operations []engine.Operation,
 	return operations, touched
 }
 
-// encode returns r as JSON, split into values of settings of at most `most` bytes each.
+// encode returns r as JSON, split into values of settings of up to `most` bytes each.
 func (r UndoRecord) encode(most int) (values []string) {
 	raw, err := json.Marshal(r)
 	if err != nil {

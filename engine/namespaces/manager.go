@@ -57,8 +57,8 @@ type Catalogue interface {
 
 // Options configure a Manager. Main, NewKeeper and Catalogue are required.
 type Options struct {
-	// Main is the server's own namespace. Its OnShutdown is called after all namespaces are no
-	// longer used.
+	// Main is the server's own namespace. Its OnShutdown is called once the watchers of all
+	// namespaces have been notified, and waits for the requests to all of them.
 	Main *Keeper
 	// NewKeeper returns the keeper of another namespace, and makes the protocols stand by for it.
 	// The Manager sets its RetryForever and OnShutdown.

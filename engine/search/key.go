@@ -190,7 +190,7 @@ func (k key) choices() []string {
 	}
 }
 
-// States returns the values of state:, roughly in the order of a message's life.
+// States returns the values of state:.
 func States() []string { return slices.Clone(states[:]) }
 
 var states = [...]string{
