@@ -66,7 +66,7 @@ func (r *Rules) checkName(rule Rule) error {
 	return nil
 }
 
-// Replace changes a rule; its history stays. An empty secret keeps the present one if the
+// Replace changes a rule but keeps its history. An empty secret keeps the present one if the
 // webhook is still at the same host. For another host that is a FieldError, because that host
 // could use requests signed with the secret to impersonate this server where the secret is
 // known. The other errors are Add's, and ErrNoRule.

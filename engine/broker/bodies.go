@@ -14,8 +14,8 @@ import (
 	"mayfly/engine"
 )
 
-// stageThreshold is the size in bytes above which a body goes to the store ahead of its message, so
-// that one large body does not delay the commit of other operations.
+// stageThreshold is the size in bytes above which a body is written to the store before its message,
+// so that one large body does not delay the commit of other operations.
 const stageThreshold = 64 << 10
 
 // bodyCache keeps the latest bodies, up to a number of bytes. It is safe for concurrent use.
@@ -65,8 +65,8 @@ type memoryBody struct{ *bytes.Reader }
 func (memoryBody) Close() error { return nil }
 
 // Body opens the body of a content; an absent one is empty. The caller closes it. The error is
-// engine.ErrMessageNotFound if the message has gone in the meantime, and engine.ErrBusy if the
-// store does not answer.
+// engine.ErrMessageNotFound if the message no longer exists, and engine.ErrBusy if the store does
+// not answer.
 func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
 	body, err := b.openBody(ctx, k, size)
 	if err != nil {

@@ -28,7 +28,7 @@ type Options struct {
 	InboxBytes  int64          // bytes of messages that may wait; zero means 64 MiB
 	CacheBytes  int64          // bytes of bodies kept in memory; zero means 32 MiB
 	SoftDelay   time.Duration  // how long locks and last uses may wait for a commit; zero means 500 ms
-	EagerLocks  bool           // each commit includes all earlier locks, even those that SoftDelay lets wait
+	EagerLocks  bool           // each commit includes all earlier locks, regardless of SoftDelay
 	NoSweep     bool           // for tests: nothing expires or is swept until a caller asks for it
 	Memory      *engine.Memory // shared by all namespaces of the process; zero means no limit
 	ManualClock *ManualClock   // the clock; zero means the system's, which cannot be adjusted
@@ -277,8 +277,8 @@ func (b *Broker) drainInbox(first *op) []*op {
 	return ops
 }
 
-// sweepBudget returns how much due work one turn may do: large slices while no callers are active,
-// so that a storm of due messages is settled fast, and small ones beside callers.
+// sweepBudget returns how much due work one turn may do: much while no clients are active, so that
+// many due messages are processed fast, and little while clients wait for their answers.
 func (b *Broker) sweepBudget(now engine.Instant, asked bool) int {
 	if asked {
 		b.lastRequestAt = now

@@ -22,7 +22,7 @@
 // later. An operation may ask to run again in the next turn, as a drain does while there are
 // messages to deliver.
 //
-// Search goes through all messages, a few in each turn, and reads bodies outside the owner.
+// Search reads all messages, a few in each turn, and reads bodies outside the owner.
 //
 // Events are numbered and published in the Log; if the store is an engine.History too, a
 // historyWriter passes them to it in the background.

@@ -23,7 +23,7 @@ func (b *Broker) HasHistory() bool { return b.history != nil }
 
 // History returns the events that match q, newest first: those in the history and those not yet
 // handed to it. It includes everything that was answered before the call, except renewals and
-// what Options.HistoryRate leaves out. A limit of zero means 100; more than 10,000 is out of
+// events that Options.HistoryRate leaves out. A limit of zero means 100; more than 10,000 is out of
 // range. To continue, call it again with Before set to the Cursor of the last event. The error
 // is engine.ErrNotImplemented if the store has no history and engine.ErrBusy if it does not
 // answer. History waits for the store, not for the owner.

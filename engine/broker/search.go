@@ -115,7 +115,7 @@ type searchRun struct {
 	read      int64           // progress.Bytes at the last pause
 }
 
-// searchSubqueue goes through a subqueue. It reports whether Max hits were found.
+// searchSubqueue searches a subqueue. It reports whether Max hits were found.
 func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue, from engine.Seq) (full bool, err error) {
 	for from < subqueue.EndSeq {
 		if ctx.Err() != nil {

@@ -26,7 +26,7 @@ func (b *Broker) SessionIDs(ctx context.Context, p engine.Path, changedSince eng
 	return list.IDs, nil
 }
 
-// sessionSlice is how many sessions a list looks at in one turn.
+// sessionSlice is how many sessions SessionIDs examines in one turn.
 const sessionSlice = 1000
 
 // PeekSession browses one session as a client does (PEEK-5).

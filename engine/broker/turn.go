@@ -83,8 +83,8 @@ type flushScope uint8
 
 const (
 	flushNothing flushScope = iota // none; all changes wait
-	flushHard                      // those that must be durable
-	flushAll                       // all
+	flushHard                      // changes that must be durable
+	flushAll                       // all changes
 )
 
 // flush takes the effects and numbers their events as the log will. Operators' actions go with

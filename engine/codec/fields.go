@@ -3,8 +3,8 @@ package codec
 import "mayfly/engine"
 
 // This file defines the tags of fields, once for writing and reading. Tags increase from line to
-// line. A new field gets the next free tag and goes at the end; the tag of a removed field is not
-// used again.
+// line. A new field is added at the end, with the next free tag. The tag of a removed field is
+// never used again.
 
 func clock(c *coder, v *engine.Clock) {
 	number(c, 1, &v.Now)
