@@ -11,7 +11,7 @@ import (
 
 var errFull = engine.Refuse(engine.ErrQuota, "Alert rules already track %d messages, the maximum. This rule waits until some of these messages have expired.", maxFireRecords)
 
-// full reports whether the rules together have records of maxFireRecords messages.
+// full reports whether the rules together have maxFireRecords records.
 func (w *expiryWatcher) full() bool {
 	n := 0
 	for _, l := range w.r.fireRecords {

@@ -217,8 +217,8 @@ func (l *Link) detach(ctx context.Context, how engine.DetachReason, then func())
 // store accepts no writes: the lock stays until it runs out. It always wraps engine.ErrBusy too.
 var ErrSessionKept = errors.New("the session was not released")
 
-// RenewSession sets the end of the lock that the link has on its session to a full period from
-// now and returns it (SES-5).
+// RenewSession extends the link's lock of its session to a full period from now and returns its end
+// (SES-5).
 func (l *Link) RenewSession(ctx context.Context) (engine.Instant, error) {
 	return do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
 		return ns.RenewSession(now, l.id)

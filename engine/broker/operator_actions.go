@@ -49,7 +49,7 @@ func (b *Broker) Move(ctx context.Context, m engine.Move, actor string) (engine.
 }
 
 // Replace is Move of a message that a user has edited: in one commit, it removes the message,
-// unless mv.Copy is set, and sends out to the target. The number is zero if out was dropped as a
+// unless mv.Copy is set, and sends out to the target. did.Seq is zero if out was dropped as a
 // duplicate.
 func (b *Broker) Replace(ctx context.Context, mv engine.Move, out Outgoing, actor string) (did engine.ReplaceResult, err error) {
 	_, err = b.sendWith(ctx, mv.To, []Outgoing{out}, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (_ []engine.Seq, err error) {
@@ -90,7 +90,7 @@ func (b *Broker) DeadLetterMessage(ctx context.Context, k engine.Key, reason, de
 	})
 }
 
-// DeleteMessage removes a message without a trace (OPS-5).
+// DeleteMessage deletes a message (OPS-5); a scheduled one is cancelled.
 func (b *Broker) DeleteMessage(ctx context.Context, k engine.Key, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.DeleteMessage(now, k, actor) })
 }

@@ -156,8 +156,8 @@ func (j *Jobs) List() []Job {
 // and that none has just ended.
 type Progress struct {
 	Jobs        int   // jobs that run or wait
-	Seen, Total int64 // of their messages
-	LastEnded   Job   // the latest that has ended; its ID is zero if there is none
+	Seen, Total int64 // messages of these jobs
+	LastEnded   Job   // the latest that has ended not long ago; its ID is zero if there is none
 }
 
 // Progress returns the progress of all jobs that run or wait, and the latest that ended at since or

@@ -64,7 +64,7 @@ func (j *Jobs) end(ctx context.Context, l *liveJob, is Job, unheard bool) Job {
 		is.State = Cancelled
 	case is.State == Running:
 		is.State = Interrupted
-		return is // the server ends; Open takes a stored job that runs for interrupted
+		return is // the server ends; Open treats a stored job that is running as interrupted
 	}
 	if unheard {
 		kept, err := j.stored(ctx, is.ID)

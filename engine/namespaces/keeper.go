@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// The first and the longest pause after an attempt to open a store has failed.
+// The first and the longest pause after a failed attempt to open a store.
 const (
 	minRetry = 250 * time.Millisecond
 	maxRetry = 4 * time.Second
