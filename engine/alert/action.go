@@ -11,7 +11,7 @@ import (
 
 var errFull = engine.Refuse(engine.ErrQuota, "Alert rules already track %d messages, the maximum. This rule waits until some of these messages have expired.", maxFireRecords)
 
-// full reports whether the rules remember as many messages as they may.
+// full reports whether the rules together have maxFireRecords records.
 func (w *expiryWatcher) full() bool {
 	n := 0
 	for _, l := range w.r.fireRecords {
@@ -20,8 +20,8 @@ func (w *expiryWatcher) full() bool {
 	return n >= maxFireRecords
 }
 
-// runAction does a rule's action to messages that it fired for, or that it must not extend again,
-// and notes the alert.
+// runAction applies a rule's action to messages for which it fired, except those that it has
+// extended as often as allowed, and queues an alert about all of them.
 func (w *expiryWatcher) runAction(ctx context.Context, u *activeRule, rows []engine.Row, now engine.Instant) error {
 	l, full := w.r.recordsOf(u.ID), w.full()
 	a := Alert{Count: int64(len(rows))}
@@ -103,7 +103,7 @@ func (w *expiryWatcher) runAction(ctx context.Context, u *activeRule, rows []eng
 	return nil
 }
 
-// outcome returns what to remember of a message after an operation; ok is false if nothing.
+// outcome returns the record to keep of a message after an operation; ok is false if none is needed.
 func (u *activeRule) outcome(row engine.Row, was FireRecord, err error, now engine.Instant) (e recordEntry, ok bool) {
 	switch {
 	case errors.Is(err, engine.ErrMessageNotFound):
@@ -117,8 +117,8 @@ func (u *activeRule) outcome(row engine.Row, was FireRecord, err error, now engi
 	}
 }
 
-// entry returns what to remember of a message that a rule fired for; more is how many times ExtendBy
-// it has got.
+// entry returns the record to keep of a message that a rule fired for; more is above zero if the
+// message was just extended.
 func (u *activeRule) entry(row engine.Row, m FireRecord, now engine.Instant, more int) recordEntry {
 	m.Expires = row.Expires
 	end := max(now, row.Expires)
@@ -128,7 +128,7 @@ func (u *activeRule) entry(row engine.Row, m FireRecord, now engine.Instant, mor
 	return recordEntry{row.Message.Key, m, end.Add(recordRetention)}
 }
 
-// keep stores entries.
+// keep adds entries to a rule's records and stores them.
 func (w *expiryWatcher) keep(ctx context.Context, l *fireRecords, more []recordEntry) error {
 	next, keep := l.with(more)
 	var changes []broker.SettingChange
@@ -149,7 +149,7 @@ func (w *expiryWatcher) noted(u *activeRule, a Alert) {
 	w.r.queueAlert(u.live, a)
 }
 
-// prune forgets marks that are no longer needed, a few at a time.
+// prune deletes records that are no longer needed, a few chunks at a time.
 func (w *expiryWatcher) prune(ctx context.Context, now engine.Instant) {
 	if now.Sub(w.tidied) < tidyEvery {
 		return
@@ -173,7 +173,7 @@ func (w *expiryWatcher) prune(ctx context.Context, now engine.Instant) {
 			changes = append(changes, broker.SettingChange{Setting: engine.Setting{Key: key}, Drop: true})
 		}
 		if err := w.r.b.ApplySettings(ctx, changes, ""); err != nil {
-			if errors.Is(err, engine.ErrNotFound) { // the rule was removed meanwhile
+			if errors.Is(err, engine.ErrNotFound) { // the rule has been removed in the meantime
 				delete(w.r.fireRecords, id)
 			}
 			return
@@ -183,8 +183,7 @@ func (w *expiryWatcher) prune(ctx context.Context, now engine.Instant) {
 	}
 }
 
-// stillNeeded returns the entries of the first n chunks that are still needed: those of messages
-// that still exist.
+// stillNeeded returns those entries of the first n chunks whose messages still exist.
 func (w *expiryWatcher) stillNeeded(ctx context.Context, l *fireRecords, n int, now engine.Instant) (stay []recordEntry, err error) {
 	for _, c := range l.chunks[:n] {
 		var keys []engine.Key

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxItems     = 100 // of an alert
-	maxAlerts    = 100 // that are kept
+	maxItems     = 100 // items of one alert
+	maxAlerts    = 100 // alerts kept in memory
 	sendInterval = time.Second
 )
 
@@ -24,8 +24,8 @@ type Alert struct {
 	Count     int64 // messages or entities
 	Done      int64 // messages that were extended or are dead letters now
 	Failed    int64 // messages that could not be changed, or were extended as often as allowed
-	Missed    int64 // events that could not be looked at, see State: the alert may be incomplete
-	Test      bool  // a user tests the delivery
+	Missed    int64 // events that could not be evaluated, see State: the alert may be incomplete
+	Test      bool  // sent by Rules.Test
 	Items     []Item
 }
 
@@ -37,8 +37,8 @@ type Item struct {
 	Subject   string // of the message, cut; else its id
 	MessageID string // cut
 	Expires   engine.Instant
-	Reason    string // of a dead letter; or why the action was refused
-	Count     int64  // dead letters there, for DeadLettersAbove
+	Reason    string // of a dead letter, or why the action was refused
+	Count     int64  // dead letters of the entity, for DeadLettersAbove
 }
 
 // add adds the contents of a later alert.
@@ -57,7 +57,7 @@ func (a Alert) Merge(later Alert) Alert {
 	return a
 }
 
-const maxLabelBytes = 80 // bytes
+const maxLabelBytes = 80 // of a subject, message id or reason in an Item
 
 func itemOf(r engine.Row) Item {
 	it := Item{Path: r.Path, Key: r.Message.Key, Seq: r.Message.Seq, Subject: shorten.To(r.Content.Subject(), maxLabelBytes), MessageID: shorten.To(r.Content.MessageID(), maxLabelBytes), Expires: r.Expires}

@@ -2,19 +2,19 @@ package alert
 
 import "mayfly/engine"
 
-// A Decision is what a rule does about a message.
+// A Decision says what a rule does about a message.
 type Decision uint8
 
 const (
-	NotApplicable Decision = iota // it does not expire, or has expired
-	TooEarly                      // there is more time left
+	NotApplicable Decision = iota // the message does not expire, or has expired
+	TooEarly                      // the message has more time left than Within
 	AlreadyFired                  // the rule has fired for its present expiry time
 	Fire                          // the rule fires now
-	LimitReached                  // it was extended as often as allowed: now the rule only alerts
+	LimitReached                  // the message was extended as often as allowed: now the rule only alerts
 )
 
-// A FireRecord is what a rule remembers of a message: for which expiry time it fired last, and how
-// often it extended the message. The zero FireRecord means that it never fired.
+// A FireRecord records for which expiry time of a message a rule fired last, and how often it
+// extended the message. The zero FireRecord means that the rule never fired.
 type FireRecord struct {
 	Expires    engine.Instant
 	Extensions int
@@ -33,7 +33,7 @@ func (r Rule) Decide(m engine.Row, was FireRecord, now engine.Instant) Decision 
 		return AlreadyFired
 	case !m.Expires.Add(-r.Within).Passed(now):
 		return TooEarly
-	case r.Action == DeadLetter && locked: // once it is unlocked
+	case r.Action == DeadLetter && locked: // the rule fires once the message is unlocked
 		return TooEarly
 	case r.Action == Extend && was.Extensions >= r.MaxExtensions:
 		return LimitReached

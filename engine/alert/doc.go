@@ -1,5 +1,5 @@
-// Package alert evaluates alert rules, which notify someone before it is too late: a
-// message is about to expire, one became a dead letter, a queue is about to delete itself.
+// Package alert evaluates alert rules, which notify users while they can still act: a message
+// is about to expire, one became a dead letter, a queue is about to delete itself.
 // A rule may also act, for instance extend the message's time to live.
 //
 //	Rule          a condition, where it applies, and an action
@@ -8,18 +8,19 @@
 //	Alert         a notification: at most one per rule and second
 //	Rules.Preview what a rule would do now
 //
-// # Once
+// # Firing once
 //
 // A rule fires once for a message and its expiry time: after a change of that time, it may
 // fire again. A rule's action on a message and the record of it are one commit
 // (broker.Broker.ApplyOperations), so that a message is never extended more often than allowed,
-// whatever happens to the server. A mere notification is recorded before it is sent: alerts of
-// the last second before a crash may be missing, none comes twice. Rules learn of dead letters
-// and entities from the log: they do not alert about events while the server is away.
+// even if the server crashes. A mere notification is recorded before it is sent: after a crash,
+// alerts of the last second may be missing, but none is sent twice. Rules learn of dead letters
+// and entities from the log: they do not alert about events that they miss while the server is
+// down.
 //
-// Rules use the broker's clock and its order of expiry (engine.Namespace.ExpiringFrom), a slice
-// of messages in a turn, and sleep until the next message is near.
+// Rules use the broker's clock. They read messages in order of expiry
+// (engine.Namespace.ExpiringFrom), a slice in each turn, and sleep until the next message is due.
 //
-// INVARIANT: all rules together remember at most maxFireRecords messages. When there are more,
-// rules that extend wait, and others may alert twice after a restart.
+// INVARIANT: all rules together have records of at most maxFireRecords messages. When more are
+// needed, rules that extend wait, and others may alert twice after a restart.
 package alert

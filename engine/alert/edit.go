@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// check returns a rule in its stored form.
+// check returns rule in its stored form, or a FieldError if it is invalid.
 func (r *Rules) check(rule Rule) (Rule, error) {
 	rule = rule.normalized()
 	if err := rule.check(); err != nil {
@@ -26,7 +26,7 @@ func (r *Rules) check(rule Rule) (Rule, error) {
 	return rule, nil
 }
 
-// Add creates a rule, and gives it a number. The error is a FieldError for an invalid rule,
+// Add creates a rule and assigns its ID. The error is a FieldError for an invalid rule,
 // engine.ErrExists if another rule has its name, or engine.ErrQuota.
 func (r *Rules) Add(ctx context.Context, rule Rule, actor string) (Status, error) {
 	r.editing.Lock()
@@ -66,7 +66,7 @@ func (r *Rules) checkName(rule Rule) error {
 	return nil
 }
 
-// Replace changes a rule; its history stays. An empty secret keeps the present one if the
+// Replace changes a rule but keeps its history. An empty secret keeps the present one if the
 // webhook is still at the same host. For another host that is a FieldError, because that host
 // could use requests signed with the secret to impersonate this server where the secret is
 // known. The other errors are Add's, and ErrNoRule.
@@ -171,7 +171,7 @@ func (r *Rules) Remove(ctx context.Context, id ID, actor string) error {
 	r.notifyChanged()
 	r.mu.Unlock()
 	signal(r.rulesChanged)
-	for _, s := range append(kept, engine.Setting{Key: stateKey(id)}) { // leftovers are dropped at the next start
+	for _, s := range append(kept, engine.Setting{Key: stateKey(id)}) { // settings that remain are dropped at the next start
 		if err := r.b.DropSetting(ctx, s.Key); err != nil && !errors.Is(err, engine.ErrNotFound) {
 			return fmt.Errorf("delete the records of an alert rule: %w", err)
 		}

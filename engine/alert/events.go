@@ -20,7 +20,7 @@ func (r *Rules) followEvents(ctx context.Context, after uint64) {
 		var lost uint64
 		var err error
 		if events, lost, err = r.b.Events().Next(ctx, after, events); err != nil {
-			return // the broker has ended, or is about to
+			return // the broker has ended, or ctx has
 		}
 		after = events[len(events)-1].N
 		if r.changedSince(have) {
@@ -30,7 +30,8 @@ func (r *Rules) followEvents(ctx context.Context, after uint64) {
 	}
 }
 
-// evaluateEvents evaluates rules for events.
+// evaluateEvents applies rules to events and queues their alerts. lost is how many events the log
+// dropped before these.
 func (r *Rules) evaluateEvents(ctx context.Context, rules []*activeRule, events []engine.Event, lost uint64) {
 	found := make([]Alert, len(rules))
 	looked, unread := make([]bool, len(rules)), make([]string, len(rules))
@@ -44,7 +45,7 @@ func (r *Rules) evaluateEvents(ctx context.Context, rules []*activeRule, events 
 			}
 			a := &found[j]
 			switch yes, err := u.matches(ctx, r.b, e); {
-			case errors.Is(err, engine.ErrMessageNotFound): // it has gone meanwhile, and its contents are unknown
+			case errors.Is(err, engine.ErrMessageNotFound): // the dead letter is already gone, so its content is unknown
 				a.Missed++
 			case err != nil:
 				a.Missed++
@@ -61,7 +62,7 @@ func (r *Rules) evaluateEvents(ctx context.Context, rules []*activeRule, events 
 		}
 	}
 	if ctx.Err() != nil {
-		return // a failed read then means nothing
+		return // reads may have failed because of ctx
 	}
 	for j, u := range rules {
 		if looked[j] || unread[j] != "" {
@@ -81,7 +82,8 @@ func (r *Rules) evaluateEvents(ctx context.Context, rules []*activeRule, events 
 	}
 }
 
-// concerns reports whether an event is of the kind that a rule waits for, where the rule applies.
+// concerns reports whether an event is of the kind that a rule waits for, at an entity that the
+// rule covers.
 func (u *activeRule) concerns(e *engine.Event) bool {
 	switch {
 	case e.Kind == engine.EventExpired && u.Condition == Expired,
@@ -161,8 +163,8 @@ func (r *Rules) sentRecently() bool {
 	return n > 0 && r.b.ClockTime().Sub(r.alerts[n-1].At) < sendInterval
 }
 
-// evaluateStates evaluates rules about states rather than events. It reports whether no look is
-// needed before the next event.
+// evaluateStates evaluates rules about states rather than events. It reports whether it need not
+// run again before the next event.
 func (r *Rules) evaluateStates(ctx context.Context) (calm bool) {
 	r.mu.Lock()
 	dirty := r.countsChanged
@@ -217,7 +219,7 @@ const (
 	maxAlertedBytes = 64 << 10 // of paths
 )
 
-// hasRoom reports whether one more can be remembered.
+// hasRoom reports whether one more entity can be remembered.
 func hasRoom(above []engine.Path) bool {
 	size := 0
 	for _, p := range above {
@@ -226,7 +228,7 @@ func hasRoom(above []engine.Path) bool {
 	return len(above) < maxAlerted && size < maxAlertedBytes
 }
 
-// alertNew alerts about items that did not apply before.
+// alertNew queues an alert about the items to which the rule did not apply before.
 func (r *Rules) alertNew(u *activeRule, are []Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,8 +261,8 @@ func (r *Rules) alertNew(u *activeRule, are []Item) {
 	}
 }
 
-// flush sends pending alerts, and stores what rules have done. It returns false if that could
-// not be stored.
+// flush sends pending alerts and stores the changed states of rules. It returns false if the
+// states could not be stored.
 func (r *Rules) flush(ctx context.Context) (kept bool) {
 	type ruleAlert struct {
 		rule  Rule

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	sliceRows       = 256                   // messages of a turn
-	minGroupRows    = 16                    // of one group, among these
-	maxLocked       = 10_000                // locked messages to look at when everything is looked at
-	maxLookAgain    = 1 << 16               // locked messages to look at again
-	minPause        = 20 * time.Millisecond // minimum between two looks, unless more messages are ready
+	sliceRows       = 256                   // messages read in one turn
+	minGroupRows    = 16                    // the least that each group may read in a turn, even beyond sliceRows
+	maxLocked       = 10_000                // locked messages read when all messages are examined
+	maxLookAgain    = 1 << 16               // locked messages to examine again later
+	minPause        = 20 * time.Millisecond // minimum between two runs, unless more messages are due
 	maxPause        = 30 * time.Second      // the longest wait without a signal
 	minRetry        = time.Second
 	maxRetry        = time.Minute
 	tidyEvery       = 10 * time.Second
 	tidyChunks      = 16
-	recordRetention = time.Minute // how long a mark outlives the message's time
+	recordRetention = time.Minute // how long a record is kept after its message has expired
 	maxPreviewRows  = 5000
 )
 
-// A windowGroup is the rules that look at messages at the same time before their end.
+// A windowGroup holds the rules with the same Within.
 type windowGroup struct {
 	within time.Duration
 	rules  []*activeRule
@@ -39,22 +39,22 @@ func (g *windowGroup) covers(p engine.Path) bool {
 	return slices.ContainsFunc(g.rules, func(u *activeRule) bool { return u.covers(p) })
 }
 
-// An expiryWatcher lets ExpiringSoon rules look at messages when their moment comes.
+// An expiryWatcher applies ExpiringSoon rules to messages that are about to expire.
 type expiryWatcher struct {
 	r          *Rules
 	begun      bool
 	version    int
 	rules      []*activeRule
 	groups     []*windowGroup
-	missedSeen uint64                        // number of the last missed message that was examined
-	registered bool                          // the namespace knows the interesting subqueues
-	later      map[engine.Key]engine.Instant // locked messages, and when to look at them
-	again      engine.Instant                // when everything is looked at again after a failure; zero if there was none
+	missedSeen uint64                        // MissedExpiries.To of the last run
+	registered bool                          // the namespace has the Covers of these rules
+	later      map[engine.Key]engine.Instant // when to examine locked messages again
+	again      engine.Instant                // when to examine all messages again after a failure; zero if there was none
 	tries      int
 	tidied     engine.Instant
 }
 
-// watchExpiry runs until ctx or the broker ends.
+// watchExpiry evaluates ExpiringSoon rules until ctx or the broker ends.
 func (r *Rules) watchExpiry(ctx context.Context) {
 	w := expiryWatcher{r: r, later: map[engine.Key]engine.Instant{}}
 	for ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (r *Rules) watchExpiry(ctx context.Context) {
 	}
 }
 
-// regroup adapts to changed rules.
+// regroup rebuilds the groups if the rules have changed.
 func (w *expiryWatcher) regroup() {
 	if w.begun && !w.r.changedSince(w.version) {
 		return
@@ -102,19 +102,20 @@ func (w *expiryWatcher) regroup() {
 	w.r.mu.Unlock()
 }
 
-// A lookResult is the result of a round's look.
+// A lookResult is the result of look.
 type lookResult struct {
 	now     engine.Instant
 	cursors []engine.ExpiryCursor // of each group
 	rows    [][]engine.Row        // of each group
-	next    engine.Instant        // time of the next look; zero if none is known
-	more    bool                  // there are more messages to look at now
+	next    engine.Instant        // when look must run again; zero if unknown
+	more    bool                  // more messages are due now
 	missed  engine.MissedExpiries
-	all     bool
-	locks   []engine.Key // of locked messages, if everything is looked at
+	all     bool         // all messages are examined, from the beginning
+	locks   []engine.Key // of locked messages, if all is set
 }
 
-// runOnce looks once, and returns how long to wait for the next look.
+// runOnce evaluates the rules for the messages that are due, and returns how long to wait before
+// the next run: zero if more messages are due.
 func (w *expiryWatcher) runOnce(ctx context.Context) (wait time.Duration, err error) {
 	w.regroup()
 	if len(w.groups) == 0 {
@@ -172,7 +173,8 @@ func earlierOf(a, b engine.Instant) engine.Instant {
 	return a
 }
 
-// look runs in the broker's turn, possibly more than once.
+// look reads the messages that are due, a slice of them, and continues the namespace's expiry
+// watch. It runs in the broker's turn, possibly more than once.
 func (w *expiryWatcher) look(r broker.Reader) (s lookResult) {
 	s.now = r.Now
 	was := r.MissedExpiries()
@@ -197,7 +199,7 @@ func (w *expiryWatcher) look(r broker.Reader) (s lookResult) {
 			never = true
 		case next <= until:
 			s.more = true
-			v.Next = max(v.Next, next, to.At+1) // at to.At, others may come in subqueues before to's
+			v.Next = max(v.Next, next, to.At+1) // at to.At, messages may still be added in subqueues before to's
 		default:
 			s.next = earlierOf(s.next, next.Add(-g.within))
 			v.Next = max(v.Next, next)
@@ -232,7 +234,7 @@ func lockedKeys(r broker.Reader, rules []*activeRule) (keys []engine.Key) {
 		}
 		rows, err := r.Browse(engine.Browse{Path: subqueue.Path, Class: engine.ClassLocked, From: 1, Limit: maxLocked - len(keys)})
 		if err != nil {
-			continue // it cannot have gone within a turn
+			continue // cannot happen: within a turn, no subqueue disappears
 		}
 		for _, row := range rows {
 			keys = append(keys, row.Message.Key)
@@ -241,7 +243,7 @@ func lockedKeys(r broker.Reader, rules []*activeRule) (keys []engine.Key) {
 	return keys
 }
 
-// rows returns messages as they are now; those that have gone are left out.
+// rows returns the present rows of messages, without those that no longer exist.
 func (w *expiryWatcher) rows(ctx context.Context, keys []engine.Key) (rows []engine.Row, err error) {
 	err = w.r.b.Read(ctx, func(r broker.Reader) error {
 		rows = nil
@@ -255,7 +257,7 @@ func (w *expiryWatcher) rows(ctx context.Context, keys []engine.Key) (rows []eng
 	return rows, err
 }
 
-// decide evaluates rules for some messages, and does their actions.
+// decide evaluates rules for some messages and runs their actions.
 func (w *expiryWatcher) decide(ctx context.Context, rules []*activeRule, rows []engine.Row, now engine.Instant) {
 	if len(rows) == 0 {
 		return
@@ -307,7 +309,7 @@ func (a *compiledRule) matchRows(ctx context.Context, b *broker.Broker, rows []e
 		case search.NeedBody:
 			body, err := readBody(ctx, b, row)
 			if errors.Is(err, engine.ErrMessageNotFound) {
-				continue // it has gone meanwhile
+				continue // the message no longer exists
 			}
 			if err != nil {
 				return nil, err

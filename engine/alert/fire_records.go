@@ -15,7 +15,8 @@ const (
 	chunkSize      = 512
 )
 
-// A recordEntry is a stored FireRecord: with its message, and until when it is needed.
+// A recordEntry is a FireRecord as it is stored: with the key of its message, and the time until
+// which it is needed.
 type recordEntry struct {
 	key    engine.Key
 	record FireRecord
@@ -29,7 +30,7 @@ type chunk struct {
 	entries []recordEntry
 }
 
-// until returns when the last of its entries is no longer needed.
+// until returns the time from which none of the chunk's entries is needed.
 func (c *chunk) until() (at engine.Instant) {
 	for _, e := range c.entries {
 		at = max(at, e.until)
@@ -37,7 +38,7 @@ func (c *chunk) until() (at engine.Instant) {
 	return at
 }
 
-// A fireRecords is what a rule remembers of messages.
+// A fireRecords holds the FireRecords of one rule.
 type fireRecords struct {
 	rule   ID
 	marks  map[engine.Key]FireRecord
@@ -81,14 +82,14 @@ func (l *fireRecords) with(more []recordEntry) (next *fireRecords, keep []engine
 	return next, keep
 }
 
-// add adds the entries of with, once they are stored.
+// add adds the entries that were passed to with. Call it once they are stored.
 func (l *fireRecords) add(more []recordEntry) {
 	for _, e := range more {
 		l.marks[e.key] = e.record
 	}
 }
 
-// stale returns the number of first chunks whose entries are no longer needed.
+// stale returns how many chunks, from the first on, have no entry that is still needed.
 func (l *fireRecords) stale(now engine.Instant) (n int) {
 	for n < len(l.chunks) && l.chunks[n].until().Passed(now) {
 		n++
@@ -110,8 +111,8 @@ func (l *fireRecords) without(n int, stay []recordEntry) (next *fireRecords, kee
 	return next, keep, drop
 }
 
-// removeChunks removes the entries of the first n chunks of l, once they are dropped, except those
-// that stay.
+// removeChunks removes the entries of the first n chunks from l.marks, except those in stay. Call it
+// once the changes returned by without are stored.
 func (l *fireRecords) removeChunks(n int, stay []recordEntry) {
 	for _, c := range l.chunks[:n] {
 		for _, e := range c.entries {

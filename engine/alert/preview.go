@@ -10,16 +10,16 @@ import (
 
 // A Preview is what a rule would do now.
 type Preview struct {
-	Known      bool         // false for a rule that waits for an event, which finds nothing now
-	Count      int64        // messages or entities that it would fire for
-	Incomplete bool         // there were too many to look at all of them
+	Known      bool         // false for a rule about events, which cannot be previewed
+	Count      int64        // messages or entities for which it would fire
+	Incomplete bool         // there were too many to examine all of them
 	Sample     []engine.Row // the first few messages
 	Paths      []engine.Path
 }
 
 const (
 	previewSample = 5
-	previewBytes  = 16 << 20 // bytes of bodies that are read
+	previewBytes  = 16 << 20 // bytes of bodies to read at most
 )
 
 // Preview returns what a rule would do if it were created now. The errors are Add's.

@@ -58,7 +58,7 @@ const (
 	MaxWithin      = 7 * 24 * time.Hour
 	MaxExtendBy    = 30 * 24 * time.Hour
 	MaxExtensions  = 100
-	maxQueryBytes  = 1000 // bytes; of a pattern and a reason too
+	maxQueryBytes  = 1000 // also of Scope and Reason
 	maxURLBytes    = 1000
 	minSecretBytes = 8
 	maxSecretBytes = 200
@@ -96,8 +96,8 @@ func fieldError(field string, kind error, format string, args ...any) error {
 	return &FieldError{field, engine.Refuse(kind, format, args...)}
 }
 
-// normalized clears fields that the rule's kind does not have, so that a form may send all its
-// fields.
+// normalized clears the fields that the rule's condition and action do not use, so that a form may
+// send all its fields.
 func (r Rule) normalized() Rule {
 	r.Name, r.Scope, r.Query, r.Reason, r.URL = strings.TrimSpace(r.Name), strings.TrimSpace(r.Scope), strings.TrimSpace(r.Query), strings.TrimSpace(r.Reason), strings.TrimSpace(r.URL)
 	if r.Condition != ExpiringSoon && r.Condition != DeadLettered {
@@ -124,9 +124,9 @@ func (r Rule) normalized() Rule {
 	return r
 }
 
-// CheckFields returns a FieldError for a field that does not go with the rule's condition or action.
-// Add and Replace ignore such fields, so that a form may send all its fields. A secret goes
-// with every rule: commands take it from the environment.
+// CheckFields returns a FieldError for a field that the rule's condition or action does not use.
+// Add and Replace ignore such fields, so that a form may send all its fields. A secret is always
+// allowed: commands take it from the environment.
 func (r Rule) CheckFields() error {
 	kept := r.normalized()
 	if !slices.Contains(Conditions(), r.Condition) || !slices.Contains(Actions(), kept.Action) {
@@ -191,7 +191,7 @@ func (r Rule) check() error {
 	return nil
 }
 
-// A storedRule is a stored rule.
+// A storedRule is the JSON form in which a rule is stored.
 type storedRule struct {
 	V    int  `json:"v"`
 	Rule Rule `json:"rule"`
@@ -219,10 +219,10 @@ func decode(text string) (Rule, error) {
 	return is.Rule, is.Rule.check()
 }
 
-// compiledRule is a rule that is on, with its query compiled.
+// compiledRule is a rule with its query compiled.
 type compiledRule struct {
 	Rule
-	query *search.Query // and Scope
+	query *search.Query // limited to Scope
 }
 
 func (r Rule) compile() (a compiledRule, err error) {

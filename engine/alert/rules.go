@@ -17,7 +17,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// ErrNoRule means that there is no rule with a number, or no longer.
+// ErrNoRule means that no rule has the given ID.
 var ErrNoRule error = engine.Refuse(engine.ErrNotFound, "The alert rule does not exist.")
 
 func noRule(id ID) error {
@@ -30,7 +30,7 @@ type Options struct {
 	// sent.
 	Send func(Rule, Alert)
 	// AllowURL returns an error unless a rule may have a webhook at this address. Nil means that
-	// all may.
+	// all addresses are allowed.
 	AllowURL func(url string) error
 	Logger   *slog.Logger // zero means slog.Default
 }
@@ -41,7 +41,7 @@ type State struct {
 	Fired   int64          `json:"fired,omitempty"` // messages and entities
 	Done    int64          `json:"done,omitempty"`  // messages that were extended or dead-lettered
 	Last    engine.Instant `json:"last,omitempty"`
-	Missed  int64          `json:"missed,omitempty"` // events that could not be looked at: they came too fast, or a body could not be read
+	Missed  int64          `json:"missed,omitempty"` // events that could not be evaluated: they came too fast, or a body could not be read
 	Trouble string         `json:"trouble,omitempty"`
 	Alerted []engine.Path  `json:"above,omitempty"` // for DeadLettersAbove and DeletingSoon: entities with an alert that still applies
 }
@@ -68,8 +68,8 @@ type Rules struct {
 
 	mu            sync.Mutex
 	all           map[ID]*liveRule // guarded by mu
-	last          ID               // guarded by mu: no number is given twice
-	version       int              // guarded by mu: of all
+	last          ID               // guarded by mu; the highest ID so far
+	version       int              // guarded by mu; increases when all changes
 	alerts        []Alert          // guarded by mu; the latest last
 	changed       chan struct{}    // guarded by mu; closed at the next change
 	countsChanged bool             // guarded by mu: counts of dead letters may have changed
@@ -102,7 +102,7 @@ func Open(ctx context.Context, b *broker.Broker, o Options) (*Rules, error) {
 	return r, nil
 }
 
-// Close stops the rules, and waits for that.
+// Close stops the rules and waits until their goroutines have ended.
 func (r *Rules) Close() {
 	r.stop()
 	r.wg.Wait()
@@ -115,7 +115,7 @@ func (r *Rules) load(ctx context.Context) error {
 		return fmt.Errorf("read the alert rules: %w", err)
 	}
 	var orphans []string
-	for _, s := range kept { // rules come before states, and these before marks: two rounds
+	for _, s := range kept { // the rules first, since states and records belong to them
 		if !strings.HasPrefix(s.Key, rulePrefix) {
 			continue
 		}
@@ -184,8 +184,8 @@ func (r *Rules) List() []Status {
 	return out
 }
 
-// ForEntity returns those that may concern an entity or its dead letters, judging by its name, in
-// the order of List.
+// ForEntity returns the rules that may apply to an entity or its dead letters, judging by its name,
+// in the order of List.
 func (r *Rules) ForEntity(p engine.Path) []Status {
 	return slices.DeleteFunc(r.List(), func(s Status) bool {
 		a, err := s.compile()
@@ -210,7 +210,7 @@ func (r *Rules) Rule(id ID) (Status, error) {
 	return l.status(), nil
 }
 
-// Alerts returns the latest hundred since the server was started, the latest first.
+// Alerts returns the latest alerts since the server started, at most 100, newest first.
 func (r *Rules) Alerts() []Alert {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +233,8 @@ func (r *Rules) notifyChanged() {
 	r.changed = make(chan struct{})
 }
 
-// activate puts a rule to work as it is now.
+// activate adds or replaces a rule among the active ones and wakes the goroutines that evaluate
+// them.
 func (r *Rules) activate(l *liveRule) {
 	r.mu.Lock()
 	r.all[l.rule.ID], r.last = l, max(r.last, l.rule.ID)
@@ -252,8 +253,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Test sends an alert of a rule without any reason, and waits until it is among Alerts, for two
-// seconds at most: alerts are sent once a second.
+// Test sends a test alert of a rule, and waits until it is among Alerts, for two seconds at most:
+// alerts are sent once a second.
 func (r *Rules) Test(ctx context.Context, id ID) error {
 	if err := r.queueTest(id); err != nil {
 		return err
@@ -346,7 +347,7 @@ type activeRule struct {
 // auditActor returns the rule's name in the audit trail.
 func (r Rule) auditActor() string { return "rule " + r.Name }
 
-// pause waits, unless ctx ends before.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

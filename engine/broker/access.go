@@ -9,14 +9,14 @@ import (
 	"mayfly/engine"
 )
 
-// NewAccessKey returns a random key as Service Bus makes them: 256 bits in base64.
+// NewAccessKey returns a random key in the form that Service Bus uses: 256 bits in base64.
 func NewAccessKey() string {
 	var b [32]byte
 	rand.Read(b[:])
 	return base64.StdEncoding.EncodeToString(b[:])
 }
 
-// AccessRules returns the namespace's own rules, by name. They are not to be changed.
+// AccessRules returns the namespace's own rules, by name. The caller must not change them.
 func (r Reader) AccessRules() []engine.AccessRule { return r.ns.AccessRules() }
 
 // EntityAccessRules returns the rules of an entity, which come before the namespace's, and reports
@@ -25,7 +25,7 @@ func (r Reader) EntityAccessRules(p engine.Path) ([]engine.AccessRule, bool) {
 	return r.ns.EntityAccessRules(p)
 }
 
-// AccessRules returns the namespace's own rules, by name. They are not to be changed.
+// AccessRules returns the namespace's own rules, by name. The caller must not change them.
 func (b *Broker) AccessRules(ctx context.Context) (rules []engine.AccessRule, err error) {
 	err = b.Read(ctx, func(r Reader) error { rules = r.AccessRules(); return nil })
 	return rules, err

@@ -14,8 +14,8 @@ import (
 	"mayfly/engine"
 )
 
-// stageThreshold is the size in bytes above which a body goes to the store ahead of its message, so
-// that one large body does not delay everyone's commit.
+// stageThreshold is the size in bytes above which a body is written to the store before its message,
+// so that one large body does not delay the commit of other operations.
 const stageThreshold = 64 << 10
 
 // bodyCache keeps the latest bodies, up to a number of bytes. It is safe for concurrent use.
@@ -65,8 +65,8 @@ type memoryBody struct{ *bytes.Reader }
 func (memoryBody) Close() error { return nil }
 
 // Body opens the body of a content; an absent one is empty. The caller closes it. The error is
-// engine.ErrMessageNotFound if the message has gone in the meantime, and engine.ErrBusy if the
-// store does not answer.
+// engine.ErrMessageNotFound if the message no longer exists, and engine.ErrBusy if the store does
+// not answer.
 func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
 	body, err := b.openBody(ctx, k, size)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSee
 	return body, nil
 }
 
-// openBody is Body with the store's own error.
+// openBody is Body, but returns the store's own error.
 func (b *Broker) openBody(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
 	if size == 0 {
 		return memoryBody{bytes.NewReader(nil)}, nil
@@ -102,10 +102,9 @@ const (
 	maxBytesPerRead  = 1 << 20
 )
 
-// ReadBodies sets the bodies of the first deliveries, as many as it pays to read together:
-// those in memory, and small ones of a store that reads several at once. DeliveryBody opens
-// the others and returns the error of a body that is missing here. Call ReadBodies before the
-// deliveries are released with ReleaseBody.
+// ReadBodies sets the bodies of the first deliveries, as far as they are in memory or small enough
+// for a store that reads several at once. DeliveryBody opens the others, and returns the error if
+// one cannot be read. Call ReadBodies before the deliveries are released with ReleaseBody.
 func (b *Broker) ReadBodies(ctx context.Context, all []engine.Delivery) {
 	store, ok := b.store.Load().Store.(engine.SmallBodies)
 	if !ok {
@@ -137,10 +136,10 @@ func (b *Broker) ReadBodies(ctx context.Context, all []engine.Delivery) {
 	}
 }
 
-// readError returns the error for a caller that reads from the store outside the owner. It is the
-// store's failure, unless the message or body does not exist or the caller has left. The store
-// may have ended the reading itself, so a cancelled context in err does not mean that the
-// caller left.
+// readError returns the error for a caller that reads from the store outside the owner. It means
+// that the store is unavailable, unless the message or body does not exist or ctx has ended. The
+// store may have cancelled the read itself, so a context error in err does not mean that ctx has
+// ended.
 func readError(ctx context.Context, err error) error {
 	_, refused := errors.AsType[*engine.Refusal](err)
 	if refused || ctx.Err() != nil || errors.Is(err, engine.ErrMessageNotFound) {
@@ -149,21 +148,20 @@ func readError(ctx context.Context, err error) error {
 	return storeUnavailable(err, "The store does not answer; nothing was done.")
 }
 
-// An Outgoing message is one that a protocol hands in. Its body is given whole, or as a reader
-// when it may be large.
+// An Outgoing message is one to be sent. Its body is a byte slice, or a reader if it may be large.
 type Outgoing struct {
 	Content        engine.Content
 	Body           []byte
-	GeneratedBytes int64     // bytes of Content that the sender did not write, such as a generated id; they count for no limit on sizes
+	GeneratedBytes int64     // bytes of Content that the sender did not write, such as a generated id; they do not count towards size limits
 	Reader         io.Reader // instead of Body; read to its end, at most one byte beyond the limit on messages
 
-	// Finish sets what was not known of Content before Reader had come to its end; nil if
-	// there is nothing to set. Send returns its error.
+	// Finish sets the parts of Content that are known only once Reader has been read to its end;
+	// nil means none. Send returns its error.
 	Finish func(c *engine.Content) error
 }
 
 // packMessages packs the messages outside the owner's turn: it stages large bodies and evaluates a
-// topic's SQL rules. With an error it returns the messages it has got so far, for discard.
+// topic's SQL rules. If it fails, it returns the messages packed so far, for discardStaged.
 func (b *Broker) packMessages(ctx context.Context, to engine.Path, out []Outgoing) ([]engine.Submission, int64, error) {
 	store := b.store.Load()
 	rules := store.rules.Of(to)
@@ -201,8 +199,8 @@ func (b *Broker) packMessages(ctx context.Context, to engine.Path, out []Outgoin
 	return batch, size, nil
 }
 
-// stageBody reads a body and gives it to the store if it is large. It returns a small body whole,
-// and the beginning of a large one for its preview.
+// stageBody reads a body and stages it in the store if it is large. It returns all of a small body,
+// and of a large one the beginning, for its preview.
 func (b *Broker) stageBody(ctx context.Context, store *openStore, key engine.Key, m Outgoing) (head []byte, staged int64, err error) {
 	if m.Reader == nil {
 		if err := store.Stage(ctx, key, bytes.NewReader(m.Body)); err != nil {
@@ -250,7 +248,7 @@ func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor
 	})
 }
 
-// SendVia sends to one entity by way of another (FWD-14).
+// SendVia sends to one entity via another (FWD-14).
 func (b *Broker) SendVia(ctx context.Context, via, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
 	return b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		return ns.SendVia(now, via, to, batch, actor)
@@ -279,7 +277,7 @@ func (b *Broker) SendWithSettings(ctx context.Context, to engine.Path, out []Out
 	return err
 }
 
-// storeSettings keeps all settings, or returns the error of the first that fails.
+// storeSettings stores settings and returns the error of the first that fails.
 func storeSettings(ns *engine.Namespace, now engine.Instant, all []engine.Setting) error {
 	for _, s := range all {
 		if _, err := ns.SetSetting(now, s.Key, s.Value, nil); err != nil {
@@ -307,12 +305,12 @@ func (b *Broker) sendWith(ctx context.Context, to engine.Path, out []Outgoing, s
 	return seqs, err
 }
 
-// discardTimeout bounds how long a refusal waits until its bodies are discarded. Bodies that
-// remain are discarded when the store is opened the next time.
+// discardTimeout bounds how long a failed send waits until its bodies are discarded. Bodies that
+// remain are discarded when the store is next opened.
 const discardTimeout = 5 * time.Second
 
-// discardStaged discards the bodies that were staged for messages whose turn never came, even if the
-// sender has left.
+// discardStaged discards the bodies that were staged for messages that were not sent, even if ctx
+// has ended.
 func (b *Broker) discardStaged(ctx context.Context, batch []engine.Submission) {
 	if !slices.ContainsFunc(batch, func(s engine.Submission) bool { return s.Staged }) {
 		return

@@ -28,14 +28,14 @@ type Options struct {
 	InboxBytes  int64          // bytes of messages that may wait; zero means 64 MiB
 	CacheBytes  int64          // bytes of bodies kept in memory; zero means 32 MiB
 	SoftDelay   time.Duration  // how long locks and last uses may wait for a commit; zero means 500 ms
-	EagerLocks  bool           // each commit includes all earlier locks, even those that SoftDelay lets wait
+	EagerLocks  bool           // each commit includes all earlier locks, regardless of SoftDelay
 	NoSweep     bool           // for tests: nothing expires or is swept until a caller asks for it
 	Memory      *engine.Memory // shared by all namespaces of the process; zero means no limit
-	ManualClock *ManualClock   // the clock; zero means the system's, which cannot be turned
+	ManualClock *ManualClock   // the clock; zero means the system's, which cannot be adjusted
 
 	HistoryFor   time.Duration // how long a history keeps events; zero means a week; negative means no bound
 	HistoryBytes int64         // bytes it may use; zero means 256 MiB; negative means no bound
-	HistoryRate  int           // events a second that it keeps at most, of routine events and of the rest; zero means 1000
+	HistoryRate  int           // events it keeps per second at most, of routine events and of others each; zero means 1000
 }
 
 func (o Options) limits() engine.Limits {
@@ -47,9 +47,9 @@ func (o Options) limits() engine.Limits {
 
 const (
 	sweepWork     = 2048 // changes by the sweep in one turn
-	busySweepWork = 48   // the same while callers are active, so that none waits long for a commit
+	busySweepWork = 48   // the same while clients are active, so that none waits long for a commit
 	busyFor       = 100 * time.Millisecond
-	drainOps      = 1024             // operations of one turn
+	drainOps      = 1024             // operations applied in one turn
 	probeEvery    = time.Second      // attempts to write while read-only
 	reopenEvery   = time.Second      // attempts to open the store again
 	closeTimeout  = 10 * time.Second // for the last commit
@@ -63,7 +63,7 @@ type Broker struct {
 	open   func(context.Context) (engine.Store, error)
 
 	inbox    chan *op
-	inFlight *semaphore.Weighted // bytes of operations in flight
+	inFlight *semaphore.Weighted // bytes of waiting operations
 	stop     context.CancelFunc
 	done     chan struct{} // closed when run has returned
 	err      error         // why run ended; read after done
@@ -75,13 +75,13 @@ type Broker struct {
 	// Owned by run.
 	ns                  *engine.Namespace
 	links               map[engine.LinkID]Sink // receivers that have not ended
-	lossListeners       lossListeners          // receivers that lost their sessions and stay
+	lossListeners       lossListeners          // receivers that stay although they lost their sessions
 	postponed           []*op                  // operations whose steps returned errRunAgain
 	memoryFullAnnounced bool                   // EventMemoryFull was announced, and EventMemoryFree not yet
-	softSince           engine.Instant         // when the oldest soft change was made; zero if there is none
+	softSince           engine.Instant         // when the oldest uncommitted soft change was made; zero if there is none
 	lastRequestAt       engine.Instant         // when a caller last submitted an operation
 	probeAt             engine.Instant         // when to try writing again, while read-only
-	probeSize           int                    // bytes to try with
+	probeSize           int                    // bytes that a probe writes
 	freeSpaceAt         engine.Instant         // when to free room in the store, while read-only
 
 	store         atomic.Pointer[openStore]
@@ -90,12 +90,12 @@ type Broker struct {
 	link          atomic.Uint64
 	health        atomic.Pointer[Health]
 	commitTimer   commitTimer
-	commitTimes   histogram // of commits
+	commitTimes   histogram
 	releasedPins  pinList
 	expiryChanged chan struct{} // holds one token while there is news for the expiry watch
 }
 
-// openStore is a store with what belongs to its epoch.
+// openStore is a store with the keys and rules of its epoch.
 type openStore struct {
 	engine.Store
 	keys  *engine.Keys
@@ -142,7 +142,7 @@ func Open(ctx context.Context, open func(context.Context) (engine.Store, error),
 	return b, nil
 }
 
-// load opens the store and reads all of it.
+// load opens the store and loads the namespace from it.
 func (b *Broker) load(ctx context.Context) error {
 	store, err := b.open(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (b *Broker) load(ctx context.Context) error {
 		Limits: b.limits, Keys: keys, Nonce: nonce, Rules: rules, Memory: b.memory, InMemory: ok && inMemory.InMemory(),
 	})
 	recorded, err := restore(ctx, ns, store)
-	if err != nil { // closed no earlier: Close waits for readers
+	if err != nil { // Close waits for readers, so it comes after the loop
 		return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
 	}
 	if ahead := b.clock.startFrom(recorded); ahead > 0 {
@@ -193,7 +193,7 @@ func nonce() uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// closedError returns the error for callers when the broker has ended. Call it after done.
+// closedError returns the error for callers of a broker that has ended. Call it after done.
 func (b *Broker) closedError() error {
 	if errors.Is(b.err, engine.ErrFenced) {
 		return errNotOwner
@@ -277,8 +277,8 @@ func (b *Broker) drainInbox(first *op) []*op {
 	return ops
 }
 
-// sweepBudget returns how much due work one turn may do: large slices while no callers are active,
-// so that a storm of due messages is settled fast, and small ones beside callers.
+// sweepBudget returns how much due work one turn may do: much while no clients are active, so that
+// many due messages are processed fast, and little while clients wait for their answers.
 func (b *Broker) sweepBudget(now engine.Instant, asked bool) int {
 	if asked {
 		b.lastRequestAt = now

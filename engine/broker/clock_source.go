@@ -6,34 +6,33 @@ import (
 	"mayfly/engine"
 )
 
-// A clockSource is a broker's clock: clock, or ManualClock.
+// A clockSource is a broker's clock: a systemClock or a ManualClock.
 type clockSource interface {
-	// startFrom continues from the instant of the last commit; see clock.follow.
+	// startFrom continues from the instant of the last commit; see systemClock.startFrom.
 	startFrom(recorded engine.Instant) (distrusted time.Duration)
 	// now returns the time. Only the owner calls it.
 	now() engine.Instant
 	// approximate returns the time, for any goroutine.
 	approximate() engine.Instant
-	// timeUntil returns how long a timer takes until the clock is at an instant: zero or negative
-	// if it is, the longest duration if it never will be as things stand.
+	// timeUntil returns how long to wait until the clock reaches an instant: zero or negative if it
+	// has, the longest duration if the clock is stopped or will stop before.
 	timeUntil(at engine.Instant) time.Duration
-	// state returns how fast it runs.
+	// state returns how fast the clock runs.
 	state() ClockState
 	// changed gets a token when the result of timeUntil has changed. It is nil if that never
 	// happens.
 	changed() <-chan struct{}
 }
 
-// A ClockState is how a broker's clock runs.
+// A ClockState says how fast a broker's clock runs.
 type ClockState struct {
-	Rate  int            // seconds of its time per second: 1, except for a ManualClock
-	Until engine.Instant // where it stops by itself; zero means nowhere
+	Rate  int            // seconds of clock time per second: 1, except for a ManualClock
+	Until engine.Instant // where it will stop by itself; zero means that it will not
 }
 
-// ClockState returns how the broker's clock runs, without waiting for the owner.
+// ClockState returns how fast the broker's clock runs, without waiting for the owner.
 func (b *Broker) ClockState() ClockState { return b.clock.state() }
 
-// TimeUntil returns how long a timer takes until the broker's clock is at an instant: zero or
-// negative if it is. For a stopped clock, which never gets there, it is the longest duration of
-// a timer.
+// TimeUntil returns how long to wait until the broker's clock reaches an instant: zero or negative
+// if it has. For a stopped clock, which never gets there, it is the longest possible duration.
 func (b *Broker) TimeUntil(at engine.Instant) time.Duration { return b.clock.timeUntil(at) }

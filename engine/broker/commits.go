@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Commits holds how long the commits since the broker was opened took.
+// Commits is a histogram of the durations of commits since the broker was opened.
 type Commits struct {
-	// Within has, for each of CommitBounds, how many took no longer; one more element, the
+	// Within[i] counts the commits that took at most CommitBounds()[i]. One more element, the
 	// last, counts all commits.
 	Within []uint64
-	Total  time.Duration
+	Total  time.Duration // the sum of all durations
 }
 
 // CommitBounds returns the bounds of Commits.Within, in rising order.
@@ -22,7 +22,7 @@ func CommitBounds() []time.Duration {
 	}
 }
 
-// Commits returns how long commits took. It does not wait for the owner.
+// Commits returns the histogram of commits. It does not wait for the owner.
 func (b *Broker) Commits() Commits {
 	out := Commits{Within: make([]uint64, len(b.commitTimes.buckets)), Total: time.Duration(b.commitTimes.total.Load())}
 	sum := uint64(0)
@@ -35,7 +35,7 @@ func (b *Broker) Commits() Commits {
 
 // histogram counts durations in the buckets of CommitBounds. It is safe for concurrent use.
 type histogram struct {
-	buckets [16]atomic.Uint64 // for each bound those above the next smaller one, then those beyond all
+	buckets [16]atomic.Uint64 // one for each bound, without those of the smaller bounds; the last is for durations above all bounds
 	total   atomic.Int64
 }
 

@@ -9,8 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// DamagedMessages lists the messages that are not in the store as they were written. They are not
-// delivered.
+// DamagedMessages lists the messages whose stored form is damaged. They are not delivered.
 func (b *Broker) DamagedMessages(ctx context.Context) ([]engine.DamagedMessage, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, _ engine.Instant) ([]engine.DamagedMessage, error) {
 		return ns.DamagedMessages(), nil
@@ -40,8 +39,8 @@ func (b *Broker) countDamaged() {
 	}
 }
 
-// removeDamaged removes the messages whose body, of the content k, is damaged from their queues.
-// It returns the error for the reader of the body: the message is gone.
+// removeDamaged removes the messages with content k, whose body is damaged, from their queues. It
+// returns the error for the reader of the body, an engine.ErrMessageNotFound.
 func (b *Broker) removeDamaged(ctx context.Context, k engine.Key, why error) error {
 	b.log.Error("a body is damaged; its message was removed from the queue", "content", k, "err", why)
 	err := exec(context.WithoutCancel(ctx), b, func(ns *engine.Namespace, now engine.Instant) error {

@@ -1,12 +1,12 @@
 // Package broker runs an engine.Namespace: one goroutine owns the state and
-// takes turns. In a turn it applies the operations that have piled up, sweeps
-// some of the work that is due, matches messages with receivers, commits all of it
-// once, and only then publishes and answers. While one commit runs, the next
+// takes turns. In a turn it applies the operations that have piled up, does some of the
+// work that is due, matches messages with receivers, commits all of it once, and only
+// then publishes events and answers callers. While one commit runs, the next
 // turn's operations gather, so a slow disk makes batches larger, not answers
 // wrong.
 //
 // Every answer to a caller is durable, except locks, their renewals and last uses, which may
-// be lost in a crash: then a message is simply free again.
+// be lost in a crash: then a message is simply unlocked.
 //
 // An answer that no durable commit confirms (of a read, a refusal, a message under a lock) is
 // given only while the store confirms that this broker still owns the namespace. When it does
@@ -17,13 +17,13 @@
 // continue, changes are refused with engine.ErrBusy and the reason, and the broker recovers by
 // itself.
 //
-// Callers wait for their answers, or hand in a function that is called with them and go on:
-// SubmitSend and the methods of a Link, which is a receiver that stays and is notified through
-// a Sink. An operation may ask to run again in the next turn, as a drain does while there are
+// Most methods wait for the answer. SubmitSend and some methods of a Link, which is a long-lived
+// receiver that is notified through a Sink, return at once and call a function with the answer
+// later. An operation may ask to run again in the next turn, as a drain does while there are
 // messages to deliver.
 //
-// A SearchRequest goes through all messages, a few in each turn, and reads bodies outside the owner.
+// Search reads all messages, a few in each turn, and reads bodies outside the owner.
 //
 // Events are numbered and published in the Log; if the store is an engine.History too, a
-// follower hands them to it in the background.
+// historyWriter passes them to it in the background.
 package broker

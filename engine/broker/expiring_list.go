@@ -12,18 +12,19 @@ func (r Reader) IdleEntities(until engine.Instant) []engine.IdleEntity {
 	return r.ns.IdleEntities(until)
 }
 
-// MissedExpiries returns what came to be nearer to its end than what was looked at.
+// MissedExpiries returns the messages that now expire before the watch's position, so that the
+// watch has missed them.
 func (r Reader) MissedExpiries() engine.MissedExpiries { return r.ns.MissedExpiries() }
 
-// WatchExpiry continues the namespace's expiry watch, of which there is one. It changes only what
-// MissedExpiries and ExpiryChanged report.
+// WatchExpiry sets the state of the namespace's only expiry watch. It changes nothing but the
+// results of MissedExpiries and ExpiryChanged.
 func (r Reader) WatchExpiry(v engine.ExpiryWatch) { r.ns.WatchExpiry(v) }
 
 // StopExpiryWatch ends the expiry watch.
 func (r Reader) StopExpiryWatch() { r.ns.StopExpiryWatch() }
 
-// ExpiryChanged has a token when there is news for the expiry watch: messages were missed,
-// another message is now the next, or everything was loaded again.
+// ExpiryChanged returns a channel that holds a token when there is news for the expiry watch:
+// messages were missed, another message is the next to expire, or the namespace was reloaded.
 func (b *Broker) ExpiryChanged() <-chan struct{} { return b.expiryChanged }
 
 func (b *Broker) signalExpiryChanged() {

@@ -15,11 +15,10 @@ type Health struct {
 	ClockAhead time.Duration // how far the last commit's instant lay ahead of the system's clock when the store was opened, if that was too far to trust
 	Memory     Memory        // zero unless most of the limit is used
 	Damaged    int           // messages that are damaged and not delivered
-	Slow       time.Duration // how long the commit under way takes, or the last one took if it ended within a minute; zero if no more than a second
+	Slow       time.Duration // how long the running commit has taken so far, or the last one took if it ended less than a minute ago; zero if at most a second
 }
 
-// Health returns what keeps the broker from working as it should. It does not wait for the
-// owner.
+// Health returns the broker's present problems. It does not wait for the owner.
 func (b *Broker) Health() Health {
 	h := *b.health.Load()
 	h.Slow = b.commitTimer.slow(time.Now())
@@ -44,10 +43,10 @@ func (b *Broker) commit(ctx context.Context, batch *engine.Batch) error {
 
 const (
 	slowAfter = time.Second // a commit that takes longer is slow
-	slowFor   = time.Minute // how long Health reports one that has ended
+	slowFor   = time.Minute // how long Health reports a slow commit that has ended
 )
 
-// commitTimer measures how long commits take. One goroutine times them; any goroutine may ask.
+// commitTimer finds slow commits. One goroutine times commits; any goroutine may call slow.
 type commitTimer struct{ now, last atomic.Pointer[commitSpan] }
 
 type commitSpan struct{ began, ended time.Time }

@@ -23,7 +23,7 @@ func (b *Broker) HasHistory() bool { return b.history != nil }
 
 // History returns the events that match q, newest first: those in the history and those not yet
 // handed to it. It includes everything that was answered before the call, except renewals and
-// what Options.HistoryRate leaves out. A limit of zero means 100; more than 10,000 is out of
+// events that Options.HistoryRate leaves out. A limit of zero means 100; more than 10,000 is out of
 // range. To continue, call it again with Before set to the Cursor of the last event. The error
 // is engine.ErrNotImplemented if the store has no history and engine.ErrBusy if it does not
 // answer. History waits for the store, not for the owner.
@@ -45,8 +45,8 @@ func (b *Broker) History(ctx context.Context, q engine.HistoryQuery) ([]engine.H
 		return nil, engine.Refuse(engine.ErrBusy, "The store is being reopened: %s.", why)
 	}
 	store := b.store.Load()
-	// First what is pending, then what is kept: an event that is handed over in between comes
-	// twice rather than never.
+	// Read pending events before stored ones: an event that is handed over in between is then
+	// found twice rather than never.
 	pending := b.history.pending(store, q)
 	known := map[eventID]bool{}
 	for _, e := range pending {
@@ -75,7 +75,7 @@ func (b *Broker) History(ctx context.Context, q engine.HistoryQuery) ([]engine.H
 	return out[:min(len(out), q.Limit)], nil
 }
 
-// An eventID identifies an event in one broker's life, whatever the epoch of its number.
+// An eventID identifies an event as long as the broker runs, regardless of the epoch.
 type eventID struct {
 	n    uint64
 	at   engine.Instant
@@ -84,7 +84,8 @@ type eventID struct {
 
 func eventIDOf(e engine.HistoryEvent) eventID { return eventID{e.N, e.At, e.Kind} }
 
-// A store may take a moment until it shows what a commit has audited; until then the log does.
+// A store may return the audited events of a commit only a moment later. Until then they are read
+// from the log.
 const (
 	auditVisibleAfter = 10 * time.Second
 	logBatch          = 512
@@ -94,7 +95,7 @@ const (
 func (f *historyWriter) pending(store *openStore, q engine.HistoryQuery) (out []engine.HistoryEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	add := func(e *engine.Event) { // under the lock that the owner appends with, too
+	add := func(e *engine.Event) { // may run while the log is locked
 		if p := (engine.HistoryEvent{Epoch: store.epoch, Event: *e}); q.Matches(p) {
 			p.Event = historyEvent(p.Event)
 			out = append(out, p)

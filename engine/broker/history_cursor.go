@@ -2,9 +2,9 @@ package broker
 
 import "mayfly/engine"
 
-// A historyCursor is the position of the one reader that hands events to the history. The log counts
-// what that reader misses: only the log knows whether an event that it drops would have been
-// handed over at all. Guarded by Log.mu.
+// A historyCursor is the position of the historyWriter in the log. The log counts the events that
+// the writer misses, since only the log can see whether an event that it drops would have been
+// recorded. Guarded by Log.mu.
 type historyCursor struct {
 	active  bool
 	taken   uint64 // number of the last event that was taken, or missed
@@ -13,7 +13,7 @@ type historyCursor struct {
 	reached chan struct{} // closed when that event exists, or the log has ended
 }
 
-// A gap sums up events that the history did not get: n and at are the last one's.
+// A gap counts events that are missing from the history; n and at are those of the last one.
 type gap struct {
 	n     uint64
 	at    engine.Instant
@@ -27,9 +27,9 @@ func (g *gap) add(o gap) {
 	}
 }
 
-// isRecorded reports whether the history gets an event from the follower. Audited events are in it
-// already, with their batch. Renewals of locks and sessions change neither where a message is
-// nor what becomes of it, and a slow handler renews for hours.
+// isRecorded reports whether the historyWriter hands an event to the history. Audited events are in
+// the history already, with their batch. Renewals of locks and sessions change neither where a
+// message is nor what becomes of it, and a slow handler renews for hours.
 func isRecorded(e *engine.Event) bool {
 	return !e.Audit && e.Kind != engine.EventRenewed && e.Kind != engine.EventSessionRenewed
 }
@@ -59,7 +59,7 @@ func (t *historyCursor) end() {
 	}
 }
 
-// startCursor begins to count the events that are not taken.
+// startCursor sets the cursor to the end of the log and activates it.
 func (l *Log) startCursor() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *Log) startCursor() {
 }
 
 // waitFor returns a channel that is closed when n events can be taken, or when the log has
-// ended. A new call replaces the one before.
+// ended. A new call closes the channel of the previous one.
 func (l *Log) waitFor(n uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,10 +81,10 @@ func (l *Log) waitFor(n uint64) <-chan struct{} {
 	return done
 }
 
-// takeNext calls see with up to most of the events that follow those taken before, until
-// see returns true. see must not change an event, nor keep it. missed sums up the events that
-// were dropped before they could be taken; more reports whether there are others by now,
-// closed whether there will be no others.
+// takeNext takes the next events, up to `most`, and calls see with each until see returns true.
+// see must neither change nor keep an event. missed counts the events that were dropped before
+// they could be taken; more reports whether the log has further events, closed whether it has
+// ended.
 func (l *Log) takeNext(most int, see func(*engine.Event) (enough bool)) (missed gap, more, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,10 +99,10 @@ func (l *Log) takeNext(most int, see func(*engine.Event) (enough bool)) (missed 
 	return missed, t.taken < l.last, l.closed
 }
 
-// scanBack calls see with up to most of the events before number n, newest first, each with the
-// number of the last that was taken, until see returns true. see must not change an event, nor
-// keep it. back returns the number of the last event shown, or zero if there are no others or
-// see returned true.
+// scanBack calls see with the events before number n, newest first and up to `most`, until see
+// returns true. taken is the number of the last event that was taken. see must neither change nor
+// keep an event. scanBack returns the number of the last event that see got, or zero if no older
+// event is kept or see returned true.
 func (l *Log) scanBack(n uint64, most int, see func(e *engine.Event, taken uint64) (enough bool)) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (l *Log) scanBack(n uint64, most int, see func(e *engine.Event, taken uint6
 // of a message.
 const maxHistoryContent = 4 << 10
 
-// historyEvent returns e as the history keeps it: with the sender's content only when the
-// message leaves, since until then the message itself has it.
+// historyEvent returns e as the history keeps it: the sender's content is included only in a
+// message's last event, since until then the message itself has it.
 func historyEvent(e engine.Event) engine.Event {
 	switch e.Kind {
 	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled,

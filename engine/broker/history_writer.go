@@ -16,41 +16,41 @@ import (
 const (
 	gatherInterval   = time.Second // how long events wait for others before they are handed over
 	maxHistoryBatch  = 1000        // events handed over at once
-	maxEventsScanned = 4096        // events looked at in one go, while the log waits
+	maxEventsScanned = 4096        // events examined at once, while the log is locked
 	pruneInterval    = time.Minute
-	maxTries         = 30              // attempts to hand over the same while the store takes other writes
+	maxTries         = 30              // attempts to hand over one batch while the store accepts other writes
 	finishTimeout    = 5 * time.Second // for the last hand-over, when the broker is closed
 )
 
 // A historyWriter hands events to the store's history in the background, about once a second; the
 // owner waits for it only at the end.
 //
-// Events that the history did not get are summed up in an engine.EventGap, made here and not
-// published: its number and its instant are those of the last missing event. There are gaps
+// An engine.EventGap counts the events that are missing from the history. It is created here and
+// not published; its number and its instant are those of the last missing event. There are gaps
 // when more than Options.HistoryRate events happen in a second: then routine events, which
 // every message has, are left out before rarer ones such as dead-lettering. And there are gaps
 // when the history cannot be written for so long that the log drops events.
 //
 // INVARIANT: an event has one number in the log, in a batch's audit and in the history. The
-// log's numbers go on when the store is opened again, so within the life of a broker a number
-// stands for one event. The history adds the epoch of the store that got the event: for an
-// audited one at its commit, for others when they were handed over. An epoch is one broker's,
-// so both together are unique. (A batch with an unknown outcome may have left its audit under
-// a number that the log gives again, but then in a later epoch.)
+// log's numbers continue when the store is reopened, so a number identifies one event as long as
+// the broker runs. The history adds the epoch of the store that received the event: of an audited
+// event at its commit, of others when they were handed over. An epoch belongs to one broker, so
+// number and epoch together are unique. (A batch with an unknown outcome may have stored its audit
+// with a number that the log assigns again, but then in a later epoch.)
 type historyWriter struct {
 	b           *Broker
 	stop        context.CancelFunc // ends handing over
-	stopPruning context.CancelFunc // ends forgetting
+	stopPruning context.CancelFunc // ends prune
 	wg          sync.WaitGroup
 
 	mu           sync.Mutex
 	batch        []engine.Event // taken from the log and not handed over yet, in order
 	gap          gap            // missing events that are not handed over yet
-	triedStore   *openStore     // the store that failed to take batch, which then stays as it is; nil if none
+	triedStore   *openStore     // the store that failed to accept batch, which then does not change; nil if none
 	tries        int            // attempts so far
 	second       time.Time      // when the present second began
 	routineCount int            // routine events of this second
-	otherCount   int            // the rest of this second
+	otherCount   int            // other events of this second
 }
 
 // history returns the store's history, nil if it has none.
@@ -59,7 +59,7 @@ func (o *openStore) history() engine.History {
 	return h
 }
 
-// startHistoryWriter starts a follower with the next event; waitUntilWritten ends it.
+// startHistoryWriter starts a historyWriter with the next event; waitUntilWritten ends it.
 func startHistoryWriter(ctx context.Context, b *Broker) *historyWriter {
 	f := &historyWriter{b: b}
 	var run, forget context.Context
@@ -71,8 +71,8 @@ func startHistoryWriter(ctx context.Context, b *Broker) *historyWriter {
 	return f
 }
 
-// waitUntilWritten waits until the rest is handed over, at most finishTimeout; after stop, it only
-// waits for the goroutines. The log has ended before.
+// waitUntilWritten waits until the remaining events are handed over, at most finishTimeout. After
+// stop, it only waits for the goroutines. Close the log first.
 func (f *historyWriter) waitUntilWritten() {
 	f.stopPruning()
 	late := time.AfterFunc(finishTimeout, f.stop)
@@ -97,7 +97,7 @@ func (f *historyWriter) run(ctx context.Context) {
 	}
 }
 
-// empty reports whether there is nothing to hand over but what the log has.
+// empty reports whether there is nothing to hand over yet, except what the log may have.
 func (f *historyWriter) empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,8 +150,8 @@ func (f *historyWriter) takeEvents() (more, closed bool) {
 	return more, closed
 }
 
-// addIfRecorded adds an event to the batch if it is wanted and within the rate, and reports whether
-// the batch is complete. Called with mu held.
+// addIfRecorded adds an event to the batch if the history records it and it is within the rate, and
+// reports whether the batch is complete. Called with mu held.
 func (f *historyWriter) addIfRecorded(e *engine.Event) (enough bool) {
 	if !isRecorded(e) {
 		return false
@@ -171,8 +171,8 @@ func (f *historyWriter) addIfRecorded(e *engine.Event) (enough bool) {
 
 var errStoreUnready = errors.New("the store is read-only or being reopened")
 
-// writeBatch gives the batch to the history. After a failure the same batch is tried again, so
-// that a history that has it already can recognize it.
+// writeBatch appends the batch to the history. After a failure it retries with the same batch, so
+// that a history that has stored it all the same can recognize it.
 func (f *historyWriter) writeBatch(ctx context.Context) error {
 	if h := f.b.Health(); h.Reopening != "" || h.ReadOnly != "" {
 		return errStoreUnready
@@ -229,8 +229,8 @@ func (f *historyWriter) nextBatch() (batch []engine.Event, tried *openStore) {
 	return slices.Clone(f.batch), f.triedStore
 }
 
-// append gives batch to the store. If another store failed to take it, events that it kept
-// all the same are left out.
+// append appends batch to the store's history. If another store failed to accept batch, append
+// leaves out the events that were stored all the same.
 func (f *historyWriter) append(ctx context.Context, store, tried *openStore, batch *[]engine.Event) error {
 	h := store.history()
 	if h == nil {

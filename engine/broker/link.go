@@ -14,19 +14,19 @@ import (
 // durable. Its methods are called by the goroutine that serves the whole namespace: they must
 // not block, nor call the broker.
 type Sink interface {
-	// Accepted reports that the receiver has its session from now on. It comes once, before
-	// any delivery, for a receiver that asked for one.
+	// Accepted reports that the receiver has its session. It is called once, before any
+	// delivery, for a receiver that asked for a session.
 	Accepted(a engine.SessionAccepted)
 	// Delivered hands a message over. The sink passes its Pin to ReleaseBody, once, when the body
 	// has been read or will not be.
 	Delivered(d engine.Delivery)
-	// Ended is the last call but for a SessionLossListener's: the entity is gone, refuses receivers or
-	// has lost the session, or the broker has lost its store. It does not come if the client
-	// detached the receiver.
+	// Ended reports that the receiver has ended: its entity was deleted or refuses receivers, it
+	// lost its session, or the broker lost its store. No call follows, except SessionMoved of a
+	// SessionLossListener. Ended is not called if the client detached the receiver.
 	Ended(why error)
 }
 
-// deliver passes effects to the receivers they concern.
+// deliver passes effects to the sinks of their receivers.
 func (b *Broker) deliver(fx engine.Effects) {
 	for _, a := range fx.Accepted {
 		if to := b.links[a.Link]; to != nil {
@@ -57,34 +57,34 @@ func (b *Broker) deliver(fx engine.Effects) {
 	}
 }
 
-// An AttachRequest asks for a receiver that stays.
+// An AttachRequest describes the receiver that Attach opens.
 type AttachRequest struct {
 	Path    engine.Path
 	Mode    engine.Mode
 	Client  string // name of the client, for display
 	Session engine.SessionRequest
 
-	Selector *engine.MessageSelector // of the messages that it gets; nil means all
+	Selector *engine.MessageSelector // selects the messages that it gets; nil means all
 
-	// Instead is a receiver that this one replaces: it ends in the same step, as one that its
-	// client closes (SES-7), so that no other receiver gets what it held. Nil means none.
+	// Instead is a receiver that this one replaces: it ends in the same step, as if its client
+	// had closed it (SES-7), so that no other receiver gets its messages. Nil means none.
 	Instead *Link
 }
 
-// A Link is a receiver that stays until it is detached or ends: for protocols whose clients
-// give credit as they like. Its methods are safe for concurrent use. Operations that one
-// goroutine submits are done in the order of its calls. Answers are calls of done, in the order
-// of the operations. done is called once unless submitting failed, by the goroutine that serves
-// the whole namespace: it must not block, nor call the broker.
+// A Link is a receiver that lasts until it is detached or ends, for protocols whose clients give
+// credit at any time. Its methods are safe for concurrent use. Operations that one goroutine
+// submits are done in the order of its calls. Methods with a parameter done pass their answer to
+// it, in the order of the operations. done is called once, unless the method returned an error, by
+// the goroutine that serves the whole namespace: it must not block, nor call the broker.
 type Link struct {
 	b  *Broker
 	id engine.LinkID
 }
 
-// Attach opens a receiver without credit, and returns when it exists. A named session that
-// another receiver holds is engine.ErrSessionLocked at once (SES-4); Attach waits for the next
-// session until the link is detached (SES-3). With an error in.Instead may still exist, and
-// must be detached.
+// Attach opens a receiver without credit, and returns when it exists. If another receiver holds
+// the named session, Attach returns engine.ErrSessionLocked at once (SES-4). A link that asks for
+// the next session waits for it until it is detached (SES-3). After an error, in.Instead may still
+// exist and must be detached.
 func (b *Broker) Attach(ctx context.Context, in AttachRequest, to Sink) (*Link, error) {
 	l := &Link{b: b, id: engine.LinkID(b.link.Add(1))}
 	err := b.execThen(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
@@ -96,7 +96,7 @@ func (b *Broker) Attach(ctx context.Context, in AttachRequest, to Sink) (*Link, 
 		if in.Instead != nil {
 			b.forgetSink(in.Instead.id)
 		}
-		b.links[l.id] = to // what this turn gives it comes next
+		b.links[l.id] = to // before the deliveries of this turn
 	})
 	if err != nil {
 		return nil, err
@@ -107,17 +107,16 @@ func (b *Broker) Attach(ctx context.Context, in AttachRequest, to Sink) (*Link, 
 // ID returns the link's id in the engine and in events.
 func (l *Link) ID() engine.LinkID { return l.id }
 
-// AddCredit lets the link take n more messages (LOCK-14). engine.ErrBusy means that nothing could
-// be written and the credit was not given.
+// AddCredit lets the link take n more messages (LOCK-14). engine.ErrBusy means that the store
+// accepts no writes and the credit was not given.
 func (l *Link) AddCredit(ctx context.Context, n int, done func(error)) error {
 	return l.b.submit(ctx, &op{receives: true, done: done, step: func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.Credit(now, l.id, n)
 	}})
 }
 
-// Drain takes back the credit that is left once there are no more messages for it; available
-// messages have been delivered when done is called (LOCK-14). Credit that is given before that
-// may be taken with it.
+// Drain delivers the available messages, takes back the credit that is left, and then calls done
+// (LOCK-14). Credit that is added before that may be taken back too.
 func (l *Link) Drain(ctx context.Context, done func(error)) error {
 	return l.b.submit(ctx, &op{receives: true, done: done, step: drainStep(l.id)})
 }
@@ -131,8 +130,8 @@ func drainStep(id engine.LinkID) func(*engine.Namespace, engine.Instant) error {
 	}
 }
 
-// WithdrawCredit takes back n of the link's credit, or what is left of it, and passes to done how
-// much that was.
+// WithdrawCredit takes back n of the link's credit, or all of it if there is less, and passes the
+// amount to done.
 func (l *Link) WithdrawCredit(ctx context.Context, n int, done func(taken int, err error)) error {
 	taken := 0
 	return l.b.submit(ctx, &op{
@@ -149,8 +148,8 @@ func (l *Link) WithdrawCredit(ctx context.Context, n int, done func(taken int, e
 	})
 }
 
-// CancelWait ends a link that waits for its session, unless it has one by now. It reports whether
-// the link is gone.
+// CancelWait ends a link that waits for its session, unless it has been given one by now. It
+// reports whether the link has ended.
 func (l *Link) CancelWait(ctx context.Context) (gone bool, err error) {
 	err = l.b.execThen(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
 		_, holds := ns.HeldSession(l.id)
@@ -167,21 +166,21 @@ func (l *Link) CancelWait(ctx context.Context) (gone bool, err error) {
 }
 
 // Detach ends the link: nothing is delivered to it after Detach returns, and Ended is not
-// called. A client that closes gives its session back, so that others can have it at once
-// (SES-7); a client that was lost keeps its locks until they run out (DEC-5), and so does one
-// that closes while nothing can be written, which is ErrSessionKept.
+// called. A client that closes releases its session, so that others can lock it at once (SES-7).
+// If its connection was lost, its locks stay until they run out (DEC-5). So they do if it closes
+// while the store accepts no writes; then the error is ErrSessionKept.
 func (l *Link) Detach(ctx context.Context, how engine.DetachReason) error {
 	return l.detach(ctx, how, func() { l.b.forgetSink(l.id) })
 }
 
-// forgetSink forgets the sink of a receiver that is detached.
+// forgetSink removes the sink of a detached receiver.
 func (b *Broker) forgetSink(id engine.LinkID) {
 	delete(b.links, id)
 	b.lossListeners.forget(b.ns, id)
 }
 
-// SubmitDetach is Detach whose answer is a call of done. It does not try again when nothing
-// can be written: engine.ErrBusy means that the link still exists.
+// SubmitDetach is Detach, but passes its answer to done. It does not end the link as a lost one when
+// the store accepts no writes: engine.ErrBusy means that the link still exists.
 func (l *Link) SubmitDetach(ctx context.Context, how engine.DetachReason, done func(error)) error {
 	return l.b.submit(context.WithoutCancel(ctx), &op{
 		step: func(ns *engine.Namespace, now engine.Instant) error {
@@ -214,13 +213,12 @@ func (l *Link) detach(ctx context.Context, how engine.DetachReason, then func())
 	return fmt.Errorf("%w: %w", ErrSessionKept, err)
 }
 
-// ErrSessionKept means that a receiver is gone but its session was not given back, because
-// nothing could be written: the lock stays until it runs out. It always comes with
-// engine.ErrBusy.
+// ErrSessionKept means that a receiver has ended but its session was not released, because the
+// store accepts no writes: the lock stays until it runs out. It always wraps engine.ErrBusy too.
 var ErrSessionKept = errors.New("the session was not released")
 
-// RenewSession sets the end of the lock that the link has on its session to a full period from
-// now and returns it (SES-5).
+// RenewSession extends the link's lock of its session to a full period from now and returns its end
+// (SES-5).
 func (l *Link) RenewSession(ctx context.Context) (engine.Instant, error) {
 	return do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
 		return ns.RenewSession(now, l.id)
@@ -278,15 +276,15 @@ func (b *Broker) DeliveryBody(ctx context.Context, d engine.Delivery) (io.ReadSe
 	return body, nil
 }
 
-// SubmitSend is Send whose answer is a call of done, as with a Link. Large bodies are in the
-// store when it returns. With an error nothing was sent and done is not called.
+// SubmitSend is Send, but passes its answer to done, as a Link does. Large bodies are in the store
+// when it returns. If it returns an error, nothing was sent and done is not called.
 func (b *Broker) SubmitSend(ctx context.Context, to engine.Path, out []Outgoing, actor string, done func([]engine.Seq, error)) error {
 	return b.submitSend(ctx, to, out, done, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		return ns.Send(now, to, batch, actor)
 	})
 }
 
-// SubmitSendVia is SubmitSend to one entity by way of another (FWD-14).
+// SubmitSendVia is SubmitSend to one entity via another (FWD-14).
 func (b *Broker) SubmitSendVia(ctx context.Context, via, to engine.Path, out []Outgoing, actor string, done func([]engine.Seq, error)) error {
 	return b.submitSend(ctx, to, out, done, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		return ns.SendVia(now, via, to, batch, actor)
@@ -317,7 +315,7 @@ func (b *Broker) submitSend(ctx context.Context, to engine.Path, out []Outgoing,
 	return err
 }
 
-// SubmitSettle is Settle whose answer is a call of done, as with a Link.
+// SubmitSettle is Settle, but passes its answer to done, as a Link does.
 func (b *Broker) SubmitSettle(ctx context.Context, all []engine.Settlement, done func(each []error, err error)) error {
 	errs := make([]error, len(all))
 	return b.submit(ctx, &op{

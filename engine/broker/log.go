@@ -8,9 +8,9 @@ import (
 	"mayfly/engine"
 )
 
-// A Log holds the latest events, bounded by their number and by the bytes of the content in
-// them. Appending never waits for a reader: one that falls behind learns how many it lost. It
-// is safe for concurrent use.
+// A Log holds the latest events, bounded by their number and by the bytes of their content.
+// Appending never waits for a reader: a reader that falls behind gets the number of events that it
+// lost. A Log is safe for concurrent use.
 type Log struct {
 	mu        sync.Mutex
 	ring      []engine.Event // event n is at n % len; grows on demand
@@ -28,7 +28,8 @@ func newLog(size int, most int64) *Log {
 	return &Log{ring: make([]engine.Event, min(size, initialRingSize)), maxEvents: size, maxBytes: most, first: 1, appended: make(chan struct{})}
 }
 
-// initialRingSize is how many there is room for at first: there may be many unused namespaces.
+// initialRingSize is the number of events for which a new Log has room. It is small, since there may
+// be many unused namespaces.
 const initialRingSize = 128
 
 // grow doubles the room, up to maxEvents, and reports whether it did.
@@ -44,7 +45,7 @@ func (l *Log) grow() (more bool) {
 	return true
 }
 
-// append numbers the events and keeps them.
+// append numbers events and adds them to the log.
 func (l *Log) append(events []engine.Event) {
 	if len(events) == 0 {
 		return
@@ -81,7 +82,7 @@ func (l *Log) evict() {
 
 // eventSize returns about how many bytes an event holds beyond its own fields.
 func eventSize(e *engine.Event) int64 {
-	const described = 512 // an entity or a rule
+	const described = 512 // bytes of an entity or a rule, roughly
 	return int64(len(e.Content)) + described*int64(len(e.Rules)+len(e.Subscriptions))
 }
 
@@ -92,18 +93,18 @@ func (l *Log) Last() uint64 {
 	return l.last
 }
 
-// maxEventsPerRead bounds what one After returns, so that a reader that is far
+// maxEventsPerRead bounds the events that one After returns, so that a reader that is far
 // behind does not copy the whole ring at once.
 const maxEventsPerRead = 4096
 
-// After returns the events that follow number n, waiting for at least one; lost is how many
-// between n and the first of them are no longer kept. It ends with the context's cause, or
-// with engine.ErrClosed.
+// After returns the events that follow number n, and waits for at least one. lost is the number of
+// events between n and the first of them, which are no longer kept. The error is the context's
+// cause, or engine.ErrClosed.
 func (l *Log) After(ctx context.Context, n uint64) (events []engine.Event, lost uint64, err error) {
 	return l.Next(ctx, n, nil)
 }
 
-// Next is After for continuous readers: it overwrites into, if that has room.
+// Next is After for continuous readers: it reuses the slice into.
 func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events []engine.Event, lost uint64, err error) {
 	for {
 		l.mu.Lock()
@@ -132,7 +133,7 @@ func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events [
 	}
 }
 
-// Recent returns what is kept of the latest n events, oldest first.
+// Recent returns the latest n events, or fewer if fewer are kept, oldest first.
 func (l *Log) Recent(n int) (events []engine.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

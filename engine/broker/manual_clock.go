@@ -9,33 +9,33 @@ import (
 	"mayfly/engine"
 )
 
-// ClockRates returns how fast a ManualClock may run, in seconds of its time per second. Zero stops it.
+// ClockRates returns the possible rates of a ManualClock, in seconds of its time per second. Zero
+// stops it.
 func ClockRates() []int { return []int{0, 1, 10, 60} }
 
-// A ManualClock is the clock of a namespace that shows how time passes: it can stop, run fast,
-// and jump forward, but never go back. The broker that is opened with it, see Options, uses it
-// for its rules and its deadlines; how long callers wait and how long a store may take is real
-// time.
+// A ManualClock is the clock of a namespace that demonstrates the passing of time: it can stop,
+// run fast, and jump forward, but never go back. A broker that is opened with it, see Options, uses
+// it for its rules and deadlines; the timeouts of callers and of the store are in real time.
+// Namespaces without a ManualClock use the system's clock, which cannot be adjusted.
 //
-// A clock can be turned only through its ManualClock: the clock of any other namespace is not one.
 // A ManualClock is safe for concurrent use.
 type ManualClock struct {
 	mu    sync.Mutex
-	since time.Time      // when it was turned last, with its monotonic reading; guarded by mu
+	since time.Time      // when it was last adjusted, with its monotonic reading; guarded by mu
 	at    engine.Instant // its time then; guarded by mu
 	rate  int            // guarded by mu
-	until engine.Instant // where it stops, zero if nowhere; guarded by mu
+	until engine.Instant // where it will stop; zero if it will not; guarded by mu
 
-	adjusted chan struct{} // holds one token when it was turned
+	adjusted chan struct{} // holds one token after an adjustment
 }
 
-// NewManualClock returns a clock that stands at the present time.
+// NewManualClock returns a stopped clock, set to the present time.
 func NewManualClock() *ManualClock {
 	now := time.Now()
 	return &ManualClock{since: now, at: engine.At(now), adjusted: make(chan struct{}, 1)}
 }
 
-// read returns the time, and stops the clock where it was to stop. The caller holds mu.
+// read returns the time, and stops the clock if it has reached until. The caller holds mu.
 func (m *ManualClock) read() engine.Instant {
 	now := m.at
 	if m.rate > 0 {
@@ -48,7 +48,7 @@ func (m *ManualClock) read() engine.Instant {
 	return now
 }
 
-// setRate lets the clock go on from now at another rate. The caller holds mu.
+// setRate lets the clock continue from now at another rate. The caller holds mu.
 func (m *ManualClock) setRate(now engine.Instant, rate int, until engine.Instant) {
 	m.since, m.at, m.rate, m.until = time.Now(), now, rate, until
 	select {
@@ -60,7 +60,8 @@ func (m *ManualClock) setRate(now engine.Instant, rate int, until engine.Instant
 // Now returns the clock's time.
 func (m *ManualClock) Now() engine.Instant { return m.approximate() }
 
-// SetRate lets the clock run at one of ClockRates from now on; another rate is engine.ErrArgument.
+// SetRate lets the clock run at one of ClockRates from now on. For another rate it returns
+// engine.ErrArgument.
 func (m *ManualClock) SetRate(rate int) error {
 	if !slices.Contains(ClockRates(), rate) {
 		return engine.Refuse(engine.ErrArgument, "The speed of a clock must be 0, 1, 10 or 60, not %d.", rate)
@@ -71,8 +72,8 @@ func (m *ManualClock) SetRate(rate int) error {
 	return nil
 }
 
-// RunTo lets the clock run to an instant within so much real time, and stops there. If the
-// instant has passed already, the clock stops at once.
+// RunTo lets the clock run so fast that it reaches an instant in the given real time, and stop
+// there. If the instant has passed already, the clock stops at once.
 func (m *ManualClock) RunTo(to engine.Instant, within time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +87,7 @@ func (m *ManualClock) RunTo(to engine.Instant, within time.Duration) {
 	m.setRate(now, int(max(1, (way+within-1)/within)), to)
 }
 
-// JumpTo sets the clock to an instant, if that has not passed; it runs on at the same rate.
+// JumpTo sets the clock to an instant, unless that has passed. The clock's rate stays the same.
 func (m *ManualClock) JumpTo(to engine.Instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +102,7 @@ func (m *ManualClock) JumpTo(to engine.Instant) {
 	m.setRate(to, rate, until)
 }
 
-// startFrom implements clockSource: it trusts recorded, which is a time of this clock.
+// startFrom implements clockSource. It always continues from recorded, which is a time of this clock.
 func (m *ManualClock) startFrom(recorded engine.Instant) time.Duration {
 	m.JumpTo(recorded)
 	return 0

@@ -2,7 +2,7 @@ package broker
 
 import "mayfly/engine"
 
-// Memory is how much of the memory limit is used when it runs low. The zero value
+// Memory holds how much of the memory limit is used, when memory runs low. The zero value
 // means that there is enough.
 type Memory struct {
 	Used, Limit int64 // bytes
@@ -21,7 +21,7 @@ func (b *Broker) lowMemory() Memory {
 	return Memory{}
 }
 
-// Memory returns the process's count and limit.
+// Memory returns the memory account that all namespaces of the process share.
 func (b *Broker) Memory() *engine.Memory { return b.memory }
 
 // memoryFull reports whether sends are refused because of memory.
@@ -31,8 +31,8 @@ func (b *Broker) memoryFull() bool {
 }
 
 // announceMemory logs and announces, between turns, that memory has become full, so that
-// sends are refused, and that it is free again. Each namespace announces it whose
-// sends are refused: one that uses less than others may still have memory.
+// sends are refused, and that it is free again. Each namespace does so for itself: one that
+// uses less than others may still accept sends.
 func (b *Broker) announceMemory() {
 	full := b.memoryFull()
 	if full == b.memoryFullAnnounced {

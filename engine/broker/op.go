@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// opSize is the size of an operation without a body in the inbox.
+// opSize is how much an operation without a body counts towards Options.InboxBytes.
 const opSize = 256
 
 // An op is one step waiting for its turn.
@@ -15,12 +15,11 @@ type op struct {
 	step     func(ns *engine.Namespace, now engine.Instant) error // runs again if the store refused the turn, and after errRunAgain
 	done     func(error)                                          // called once, when everything is durable, by the owner if the error is nil; must not block; nil after that
 	size     int64                                                // bytes it may keep in memory
-	receives bool                                                 // it has no effect unless messages are matched
+	receives bool                                                 // the step has no effect until messages are matched
 	err      error                                                // step's error
 }
 
-// errRunAgain is returned by a step that is to run again in the next turn, before new
-// operations.
+// errRunAgain is the error of a step that is to run again in the next turn, before new operations.
 var errRunAgain = errors.New("not yet")
 
 // submit puts an operation in the inbox. It waits only for room; ctx ends that wait. After a
@@ -33,7 +32,7 @@ func (b *Broker) submit(ctx context.Context, o *op) error {
 	select {
 	case b.inbox <- o:
 		select {
-		case <-b.done: // the owner may have looked for the last time before this arrived
+		case <-b.done: // the owner may have emptied the inbox before this arrived
 			b.refuseOps(b.closedError())
 		default:
 		}
@@ -47,7 +46,7 @@ func (b *Broker) submit(ctx context.Context, o *op) error {
 	}
 }
 
-// maxOpSize is the most that one operation may ask for, so that it always fits.
+// maxOpSize returns the most that one operation may count, so that it always fits.
 func (b *Broker) maxOpSize() int64 {
 	if n := b.o.InboxBytes; n > 0 {
 		return n
@@ -55,8 +54,8 @@ func (b *Broker) maxOpSize() int64 {
 	return 64 << 20
 }
 
-// do runs step in its turn and returns when its effects are durable. The wait
-// for an answer cannot be cut short by ctx, so that every call has one definite
+// do runs step in a turn and returns when its effects are durable. The end of ctx
+// does not cut short the wait for an answer, so that every call has one definite
 // outcome. A broker that shuts down answers all pending calls.
 func do[T any](ctx context.Context, b *Broker, size int64, step func(ns *engine.Namespace, now engine.Instant) (T, error)) (T, error) {
 	var out T

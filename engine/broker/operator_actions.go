@@ -6,7 +6,7 @@ import (
 	"mayfly/engine"
 )
 
-// Touch counts as use of a temporary entity.
+// Touch counts as a use of a temporary entity, so that it is not deleted yet.
 func (b *Broker) Touch(ctx context.Context, p engine.Path, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Touch(now, p, actor) })
 }
@@ -28,7 +28,7 @@ func (b *Broker) AuditDisconnect(ctx context.Context, client, actor string) erro
 	})
 }
 
-// Pin keeps a temporary entity until Unpin.
+// Pin keeps a temporary entity from being deleted for idleness until Unpin.
 func (b *Broker) Pin(ctx context.Context, p engine.Path, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Pin(now, p, actor) })
 }
@@ -48,9 +48,9 @@ func (b *Broker) Move(ctx context.Context, m engine.Move, actor string) (engine.
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Seq, error) { return ns.Move(now, m, actor) })
 }
 
-// Replace is Move of a message that a user has edited: it goes, or stays if mv.Copy is set,
-// and out enters the target, in one commit or neither. The number is zero if out was dropped
-// as a duplicate.
+// Replace is Move of a message that a user has edited: in one commit, it removes the message,
+// unless mv.Copy is set, and sends out to the target. did.Seq is zero if out was dropped as a
+// duplicate.
 func (b *Broker) Replace(ctx context.Context, mv engine.Move, out Outgoing, actor string) (did engine.ReplaceResult, err error) {
 	_, err = b.sendWith(ctx, mv.To, []Outgoing{out}, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (_ []engine.Seq, err error) {
 		if did, err = ns.Replace(now, mv, batch[0], actor); err != nil {
@@ -90,7 +90,7 @@ func (b *Broker) DeadLetterMessage(ctx context.Context, k engine.Key, reason, de
 	})
 }
 
-// DeleteMessage removes a message without a trace (OPS-5).
+// DeleteMessage deletes a message (OPS-5); a scheduled one is cancelled.
 func (b *Broker) DeleteMessage(ctx context.Context, k engine.Key, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.DeleteMessage(now, k, actor) })
 }
@@ -112,7 +112,7 @@ func (b *Broker) SendNow(ctx context.Context, k engine.Key, actor string) error 
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.SendNow(now, k, actor) })
 }
 
-// Reschedule gives a scheduled message another time, and number (OPS-8).
+// Reschedule changes the time of a scheduled message, which gets a new sequence number (OPS-8).
 func (b *Broker) Reschedule(ctx context.Context, k engine.Key, at engine.Instant, actor string) (engine.Seq, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Seq, error) {
 		return ns.Reschedule(now, k, at, actor)

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// Progress is how far a follower has come with the events of a Log, for callers that wait for
-// it. The zero value has come to event zero. It is safe for concurrent use.
+// Progress holds the number of the last event of a Log that a reader has processed, for callers
+// that wait for it. The zero value means that it has processed none. It is safe for concurrent use.
 type Progress struct {
 	mu    sync.Mutex
 	n     uint64
 	moved chan struct{} // closed when n changes; nil if no caller waits
 }
 
-// Set sets the number of the last event; it may be a lower one, of another epoch.
+// Set sets the number of the last event. It may be lower than before, in another epoch.
 func (r *Progress) Set(n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,23 +8,23 @@ import (
 	"mayfly/engine"
 )
 
-// These are how many messages a purge or a batch delete looks at in one turn; fewer if a
-// filter judges each.
+// The number of messages that a purge or a batch delete examines in one turn. With a filter, which
+// takes time for each message, it is smaller.
 const (
 	purgeSlice         = 4000
 	filteredPurgeSlice = 500
 )
 
-// Purge removes the messages of some classes that exist now, in slices, so that senders go on
-// meanwhile; locked ones are skipped (OPS-7). If ctx ends it, the result shows how far it
-// came.
+// Purge removes the messages of some classes that exist now, except locked ones (OPS-7). It works
+// in slices, so that other operations continue in between. If ctx ends before it is done, the
+// result shows how far it came.
 func (b *Broker) Purge(ctx context.Context, p engine.Path, classes []engine.Class, agreed ConfirmedCount, actor string) (engine.Purge, error) {
 	return b.PurgeMatching(ctx, p, classes, nil, agreed, actor)
 }
 
-// PurgeMatching is Purge for the messages that only picks; nil picks all. With a filter, agreed is
-// the number of messages that are picked and not locked: they are counted first, unless agreed
-// covers all messages, and nothing is removed if there are too many.
+// PurgeMatching is Purge for the messages that match the filter only; nil matches all. With a
+// filter, agreed is the number of matching messages that are not locked: they are counted first,
+// unless agreed covers all messages, and nothing is removed if there are too many.
 func (b *Broker) PurgeMatching(ctx context.Context, p engine.Path, classes []engine.Class, only *engine.MessageFilter, agreed ConfirmedCount, actor string) (engine.Purge, error) {
 	var have int64
 	pg, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (pg engine.Purge, err error) {
@@ -64,8 +64,8 @@ func (b *Broker) PurgeMatching(ctx context.Context, p engine.Path, classes []eng
 	return pg, err
 }
 
-// countPurge goes through a purge without doing it, up to the slice in which it has looked at most
-// messages.
+// countPurge counts what a purge would remove without removing it. It stops after the slice in
+// which it has examined `most` messages.
 func (b *Broker) countPurge(ctx context.Context, pg engine.Purge, most int64) (engine.Purge, error) {
 	for looked := int64(0); !pg.Done && looked < most; looked += filteredPurgeSlice {
 		before := pg
@@ -82,26 +82,26 @@ func (b *Broker) countPurge(ctx context.Context, pg engine.Purge, most int64) (e
 	return pg, nil
 }
 
-// A PurgePreview holds what a purge with a filter would do.
+// A PurgePreview counts messages by what a purge with a filter would do to them.
 type PurgePreview struct {
-	Matching   int64        // would go
-	Skipped    int64        // are locked, and would go otherwise
-	Failed     int64        // stay because the filter cannot be evaluated for them
-	Unmatched  int64        // the filter is not true of them
-	Unexamined int64        // not looked at, because there are too many; an upper bound
-	First      []engine.Key // the first few that would go
+	Matching   int64        // would be removed
+	Skipped    int64        // are locked, and would be removed otherwise
+	Failed     int64        // would stay, because the filter cannot be evaluated for them
+	Unmatched  int64        // do not match the filter
+	Unexamined int64        // were not examined, because there are too many; an upper bound
+	First      []engine.Key // the first few that would be removed
 }
 
-// AtMost returns how many would go if all unexamined messages matched too.
+// AtMost returns how many messages would be removed if all unexamined ones matched too.
 func (f PurgePreview) AtMost() int64 { return f.Matching + f.Unexamined }
 
-// Plus adds the forecasts of two subqueues.
+// Plus returns the sum of the previews of two subqueues.
 func (f PurgePreview) Plus(o PurgePreview) PurgePreview {
 	return PurgePreview{f.Matching + o.Matching, f.Skipped + o.Skipped, f.Failed + o.Failed, f.Unmatched + o.Unmatched, f.Unexamined + o.Unexamined, slices.Concat(f.First, o.First)}
 }
 
 // PreviewPurge counts what PurgeMatching would do. It changes nothing and is not use of the entity
-// (IDLE-7). It looks at little more than most messages of any class, some in each turn.
+// (IDLE-7). It examines little more than `most` messages of any class, some in each turn.
 func (b *Broker) PreviewPurge(ctx context.Context, p engine.Path, classes []engine.Class, only *engine.MessageFilter, most int64) (PurgePreview, error) {
 	var have int64
 	pg, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (pg engine.Purge, err error) {
@@ -121,6 +121,8 @@ func (b *Broker) PreviewPurge(ctx context.Context, p engine.Path, classes []engi
 	}
 	return f, err
 }
+
+// countPurgeable returns how many messages of some classes a subqueue has.
 func countPurgeable(ns *engine.Namespace, p engine.Path, classes []engine.Class) (n int64, err error) {
 	s, err := ns.State(p)
 	if err != nil {

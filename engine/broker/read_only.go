@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// becomeReadOnly takes back the turn that the store refused and answers its operations one by one,
+// becomeReadOnly rolls back a turn that the store refused and answers its operations one by one,
 // as if the broker had been read-only before.
 func (b *Broker) becomeReadOnly(ctx context.Context, now engine.Instant, ops []*op, batch *engine.Batch, why error) error {
 	b.log.Error("the store accepts no writes; the namespace is read-only", "err", why)
@@ -24,8 +24,8 @@ func (b *Broker) becomeReadOnly(ctx context.Context, now engine.Instant, ops []*
 	return b.readOnlyTurn(ctx, now, ops)
 }
 
-// storeTrouble returns the channel on which the store reports that it takes no more writes, or
-// nil if the store reports that in Commit alone.
+// storeTrouble returns the channel on which the store reports that it accepts no more writes, or
+// nil if the store reports that only in Commit.
 func (b *Broker) storeTrouble() <-chan error {
 	if t, ok := b.store.Load().Store.(engine.WriteFailureNotifier); ok {
 		return t.WriteFailure()
@@ -33,8 +33,8 @@ func (b *Broker) storeTrouble() <-chan error {
 	return nil
 }
 
-// suspendWrites makes the namespace read-only between two turns. If it is already, suspend only
-// updates the reason.
+// suspendWrites makes the namespace read-only between two turns. If it is read-only already,
+// suspendWrites only updates the reason.
 func (b *Broker) suspendWrites(why error) {
 	was := b.Health().ReadOnly
 	if !b.setReadOnlyReason(why) {
@@ -58,8 +58,8 @@ func (b *Broker) setReadOnlyReason(why error) bool {
 	return true
 }
 
-// readOnlyTurn answers what needs no write and refuses the rest. Once in a while it frees room
-// and tries to write.
+// readOnlyTurn answers the operations that need no write and refuses the others. Once in a while
+// it frees space in the store and tries to write.
 func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op) error {
 	if b.freeSpaceAt.Passed(now) {
 		freed, err := b.freeSpace(ctx, now, len(ops) > 0)
@@ -70,7 +70,7 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 			b.freeSpaceAt = now.Add(freeSpaceInterval) // there may be more
 		}
 	}
-	if b.probeAt.Passed(now) { // also while room is freed: there may be always more to free
+	if b.probeAt.Passed(now) { // also while space is freed, since there may always be more to free
 		b.probeAt = now.Add(probeEvery)
 		switch err := b.probe(ctx, now); {
 		case errors.Is(err, engine.ErrUnwritable):
@@ -94,10 +94,10 @@ func (b *Broker) readOnlyTurn(ctx context.Context, now engine.Instant, ops []*op
 }
 
 // readOnlyStep does one operation, or refuses it if it needs a write that the store does not
-// take. An error means the same as turn's.
+// accept. An error means the same as turn's.
 func (b *Broker) readOnlyStep(ctx context.Context, now engine.Instant, o *op) error {
 	o.err = o.step(b.ns, now)
-	if o.receives { // matching for others may need a write, and is no reason to refuse a read
+	if o.receives { // only then, because matching for other receivers may need a write and must not fail a read
 		b.ns.Match(now)
 	}
 	if !b.store.Load().Owned() {
@@ -114,7 +114,7 @@ func (b *Broker) readOnlyStep(ctx context.Context, now engine.Instant, o *op) er
 	if o.receives || !b.canFreeSpace() {
 		return nil
 	}
-	b.ns.Match(now) // by itself: if it is refused, the operation stands all the same
+	b.ns.Match(now) // on its own: if the store refuses this, the operation is done all the same
 	if hard, _ := b.ns.Pending(); hard {
 		_, err := b.commitIfFreeing(ctx, now, nil)
 		return err
@@ -148,7 +148,7 @@ func (b *Broker) commitFreeing(ctx context.Context, ops []*op, fx engine.Effects
 	return true, nil
 }
 
-// settleSoft settles effects that need no commit and that no caller asked for.
+// settleSoft completes a turn whose effects need no commit and answer no operation.
 func (b *Broker) settleSoft(fx engine.Effects) error {
 	if !b.store.Load().Owned() {
 		return errOwnershipUnknown
@@ -157,15 +157,15 @@ func (b *Broker) settleSoft(fx engine.Effects) error {
 	return nil
 }
 
-// canFreeSpace reports whether the store takes what takes no room, and nothing else.
+// canFreeSpace reports whether the store, although it is full, accepts batches that need no space.
 func (b *Broker) canFreeSpace() bool {
 	r, ok := b.store.Load().Store.(engine.DropAccepter)
 	return ok && r.AcceptsDrops()
 }
 
-// freeSpace drops expired messages, the messages of deleted entities, and contents that
-// nothing refers to any more, and gives waiting receivers what has become free. It reports
-// whether it has dropped something.
+// freeSpace drops expired messages, the messages of deleted entities, and contents that no
+// message refers to any more, and matches waiting receivers with unlocked messages. It reports
+// whether it has committed a batch.
 func (b *Broker) freeSpace(ctx context.Context, now engine.Instant, asked bool) (freed bool, err error) {
 	if !b.canFreeSpace() {
 		return false, nil
@@ -188,7 +188,7 @@ func (b *Broker) freeSpace(ctx context.Context, now engine.Instant, asked bool) 
 	}
 }
 
-// freeSpaceInterval is the time from an attempt that freed room to the next.
+// freeSpaceInterval is the time from an attempt that freed space to the next.
 const freeSpaceInterval = 10 * time.Millisecond
 
 // These are how many bytes a probe writes at the least and at the most.
@@ -197,8 +197,8 @@ const (
 	maxProbeSize = 1 << 20
 )
 
-// probe writes as much as was refused, to see whether there is room again, and removes it: a
-// smaller write may fit where the next message does not.
+// probe writes as many bytes as the store refused and removes them again. A smaller write might
+// succeed although the next message does not fit.
 func (b *Broker) probe(ctx context.Context, now engine.Instant) error {
 	k := b.store.Load().keys.Next()
 	err := b.commit(ctx, &engine.Batch{Hard: true, Now: now, Bodies: []engine.Body{{Key: k, Bytes: make([]byte, b.probeSize)}}})
@@ -216,7 +216,7 @@ func unwritableReason(err error) string {
 	return err.Error()
 }
 
-// errReadOnly is wrapped by busy's errors: nothing was done.
+// errReadOnly is wrapped by the errors of busyError. It means that nothing was done.
 var errReadOnly = fmt.Errorf("%w: read-only", engine.ErrBusy)
 
 func busyError(reason string) error {

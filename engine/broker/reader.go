@@ -6,17 +6,17 @@ import (
 	"mayfly/engine"
 )
 
-// A Reader looks at the namespace as it is at one event number. It is valid only inside the
-// function that Read calls.
+// A Reader reads the namespace as it is after the event with number N. It is valid only inside
+// the function that Read calls.
 type Reader struct {
 	ns  *engine.Namespace
 	N   uint64         // number of the last event that the reader sees
 	Now engine.Instant // the time of the read
 }
 
-// Read calls look between two steps: keep it short, a page's worth. Looking changes nothing
-// and does not count as use (DEC-6). look is called again if the store refused the turn it was
-// part of, so let it assign and not append.
+// Read calls look between two steps. look must be short: all operations wait for it. Reading changes
+// nothing and does not count as use (DEC-6). look is called again if the store refused its turn, so
+// it must assign its results and not append to them.
 func (b *Broker) Read(ctx context.Context, look func(Reader) error) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		return look(Reader{ns: ns, N: b.events.Last() + uint64(ns.Unpublished()), Now: now})
@@ -66,7 +66,7 @@ func (r Reader) Subscriptions(topic engine.Path) []engine.EntityState {
 }
 
 // IsDuplicate reports whether a message with this id, sent to a queue or topic now, would be dropped
-// as a duplicate; asked before an operator moves it there (OPS-1).
+// as a duplicate. It is checked before an operator moves the message there (OPS-1).
 func (r Reader) IsDuplicate(p engine.Path, messageID string) (bool, error) {
 	return r.ns.IsDuplicate(r.Now, p, messageID)
 }
@@ -77,21 +77,21 @@ func (r Reader) Totals() (engine.Counts, int) { return r.ns.Totals() }
 // SubqueuesWith returns the subqueues that have messages of a class.
 func (r Reader) SubqueuesWith(c engine.Class) []engine.Subqueue { return r.ns.SubqueuesWith(c) }
 
-// ExpiryHistogram counts messages by when they expire; an empty path means all.
+// ExpiryHistogram counts messages by their expiry times; an empty path means all entities.
 func (r Reader) ExpiryHistogram(p engine.Path, edges []engine.Instant) []engine.HorizonSpan {
 	return r.ns.Horizon(p, edges)
 }
 
-// Expiring lists the next messages whose time runs out.
+// Expiring lists the next n messages to expire.
 func (r Reader) Expiring(n int) []engine.Row { return r.ns.Expiring(n) }
 
-// Deferred lists deferred messages over all entities, from a number in a subqueue on.
+// Deferred lists deferred messages of all entities, starting at sequence number from of subqueue at.
 func (r Reader) Deferred(at engine.Path, from engine.Seq, n int) []engine.Row {
 	return r.ns.Deferred(at, from, n)
 }
 
 // ClockTime returns the broker's time without waiting for the owner. It misses a jump of the
-// system's clock that the owner has yet to notice.
+// system's clock that the owner has not noticed yet.
 func (b *Broker) ClockTime() engine.Instant { return b.clock.approximate() }
 
 // Now returns the broker's time, in a turn of its own.
@@ -100,9 +100,9 @@ func (b *Broker) Now(ctx context.Context) (now engine.Instant, err error) {
 	return now, err
 }
 
-// Upcoming returns when the next event of each kind happens by the passing of time.
+// Upcoming returns when time will cause the next event of each kind.
 func (r Reader) Upcoming() engine.Upcoming { return r.ns.Upcoming() }
 
-// NextDue returns when time next changes something, zero if never. It may have passed already
-// while the owner goes through much due work.
+// NextDue returns the time of the next change that time causes, zero if there is none. It is in the
+// past while the owner is behind with due work.
 func (r Reader) NextDue() engine.Instant { return r.ns.NextDue() }

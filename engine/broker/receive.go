@@ -22,13 +22,13 @@ type ReceiveRequest struct {
 	transaction engine.TxID // of a Transaction, which refuses to receive
 }
 
-// A Received message with its body. Close the body.
+// A Received is a delivered message with its body, which the caller must close.
 type Received struct {
 	engine.Delivery
 	Body io.ReadSeekCloser
 }
 
-// A collector waits for what a link is given.
+// A collector is the Sink of a Receive. It gathers the deliveries.
 type collector struct {
 	got  []engine.Delivery // owned by run until done is closed
 	err  error
@@ -46,8 +46,9 @@ func (r *collector) Delivered(d engine.Delivery) { r.got = append(r.got, d) }
 
 func (r *collector) Ended(why error) { r.end(why) }
 
-// Receive takes messages. None in time is an empty result, not an error. When ctx ends while a
-// delivery is on its way, the delivery wins: no message is locked for a caller that has left.
+// Receive takes messages. If none arrives in time, the result is empty, not an error. If ctx ends
+// while a delivery is on its way, Receive returns the delivery, so that no message is locked
+// without its receiver knowing.
 func (b *Broker) Receive(ctx context.Context, in ReceiveRequest) ([]Received, error) {
 	r := &collector{done: make(chan struct{})}
 	id := engine.LinkID(b.link.Add(1))
@@ -61,13 +62,13 @@ func (b *Broker) Receive(ctx context.Context, in ReceiveRequest) ([]Received, er
 			}
 			err := ns.Credit(now, id, max(1, in.Max))
 			if err != nil {
-				ns.Detach(now, id, engine.DetachedByClient) // it would only be in the way
+				ns.Detach(now, id, engine.DetachedByClient) // the caller gets an error, so nothing would detach it
 			}
 			return err
 		},
 		done: func(err error) {
 			if err == nil {
-				b.links[id] = r // deliveries of this turn come next
+				b.links[id] = r // before the deliveries of this turn
 			}
 			attached <- err
 		},
@@ -108,7 +109,7 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *collector, wait
 		return err
 	}
 	select {
-	case <-r.done: // it was served, or ended, meanwhile
+	case <-r.done: // the link was served, or ended, in the meantime
 		return r.err
 	default:
 	}
@@ -118,9 +119,9 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *collector, wait
 	return nil
 }
 
-// withBodies adds the bodies to deliveries. One whose body cannot be read is skipped: its lock
-// runs out and that counts as a delivery, so that it does not block the queue for ever. It is
-// an error only if nothing else is left.
+// withBodies adds the bodies to deliveries. It skips a delivery whose body cannot be read: its lock
+// runs out and that counts as a delivery, so that it does not block the queue for ever. It returns
+// an error only if no delivery remains.
 func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Received, error) {
 	out := make([]Received, 0, len(got))
 	var failed error
@@ -164,7 +165,7 @@ func (b *Broker) ReceiveDeferred(ctx context.Context, p engine.Path, seqs []engi
 	return b.withBodies(ctx, got)
 }
 
-// Settle ends deliveries and returns the error of each, nil for success.
+// Settle settles deliveries and returns the error of each, nil for success.
 func (b *Broker) Settle(ctx context.Context, all ...engine.Settlement) ([]error, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]error, error) {
 		errs := make([]error, len(all))
@@ -180,7 +181,7 @@ func (b *Broker) SettleAll(ctx context.Context, all []engine.Settlement) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.SettleAll(now, all) })
 }
 
-// RenewLock sets a lock's end to a full period from now and returns it (LOCK-5).
+// RenewLock extends a lock to a full period from now and returns its end (LOCK-5).
 func (b *Broker) RenewLock(ctx context.Context, t engine.LockToken, at engine.Path, client string) (engine.Instant, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
 		return ns.RenewLock(now, t, at, client)
@@ -213,9 +214,9 @@ func (b *Broker) CancelScheduled(ctx context.Context, p engine.Path, seqs []engi
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.CancelScheduled(now, p, seqs, actor) })
 }
 
-// BatchDelete removes old active messages, in slices, and returns how many (BDEL-1); before
-// zero means now. When ctx ends it, or the entity goes meanwhile, it returns how many went
-// with the error.
+// BatchDelete removes active messages that were enqueued before a time, in slices, and returns how
+// many (BDEL-1); zero means now. If it ends early because ctx ends or the entity is deleted, it
+// returns how many it removed along with the error.
 func (b *Broker) BatchDelete(ctx context.Context, p engine.Path, count int, before engine.Instant, client string) (int, error) {
 	return b.batchDelete(ctx, before, func(ns *engine.Namespace, now, before engine.Instant) (engine.BatchDelete, error) {
 		return ns.BeginBatchDelete(now, p, count, before, client)

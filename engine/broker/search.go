@@ -13,44 +13,44 @@ import (
 	"mayfly/engine/search"
 )
 
-// These are how many messages a search looks at in one turn: few at first, so that there is
-// something to show.
+// The number of messages that a search examines in one turn: few at first, so that the first
+// result comes soon.
 const (
 	firstSearchSlice = 64
 	searchSlice      = 256
 )
 
-// searchRestFactor is how many times as long as it worked a search that reads bodies rests when
-// something else has happened since its last turn: other callers have the rest of the
-// processor, and without any, the search has all of it.
+// searchRestFactor is how much longer than it worked a search pauses after it has read bodies, if
+// other operations ran since its last turn: they get most of the processor, and without them the
+// search gets all of it.
 const searchRestFactor = 2
 
 // A SearchRequest looks for the messages that a query matches, subqueue by subqueue in the order of
 // entities and by number in each. It sees the messages that existed when it began, each as it
-// is when its turn comes: a message that moves meanwhile may be found twice, or not at all.
+// is when the search reaches it: a message that moves meanwhile may be found twice, or not at all.
 type SearchRequest struct {
 	Query *search.Query // nil means every message
-	From  SearchCursor  // where to go on; zero means at the beginning
+	From  SearchCursor  // where to continue; zero means at the beginning
 	Max   int64         // matches after which it ends; zero means no limit
 }
 
 // A SearchProgress is a search's progress, and its latest matches.
 type SearchProgress struct {
-	Hits      []engine.Row   // since the last SearchProgress, in order; never more than a turn's
+	Hits      []engine.Row   // matches since the last SearchProgress, in order; never more than one turn finds
 	Now       engine.Instant // when they were seen
-	Scanned   int64          // messages looked at so far
+	Scanned   int64          // messages examined so far
 	Total     int64          // messages that existed when it began
 	Matched   int64          // hits so far
 	Bytes     int64          // of bodies read so far
-	Truncated int64          // bodies so far of which only the first search.MaxBody bytes were looked at
+	Truncated int64          // bodies so far of which only the first search.MaxBody bytes were examined
 	Next      SearchCursor   // where another search would continue
 	Done      bool           // there is nothing after Next
 }
 
-// Search calls tell again and again until everything was looked at or Max hits were found. It
-// delays no one: the owner gives it a few messages in a turn, and it reads bodies, if the
-// query needs them, outside the owner. The error is tell's, or ctx's cause, or the broker's. A
-// search is not use of an entity (DEC-6).
+// Search calls tell repeatedly until all messages were examined or Max hits were found. It hardly
+// delays other operations: it reads a few messages in each turn, and bodies, if the query needs
+// them, outside the owner. The error is tell's, or ctx's cause, or the broker's. A search does not
+// count as use of an entity (DEC-6).
 func (b *Broker) Search(ctx context.Context, in SearchRequest, tell func(SearchProgress) error) error {
 	var subqueues []engine.Subqueue
 	class := in.Query.Class()
@@ -97,7 +97,7 @@ func pathBefore(a, b engine.Path) bool {
 // reported marks a body that has been passed on, in place of its position.
 const reported = -1
 
-// A searchRun is a Search while it runs.
+// A searchRun is the state of a running Search.
 type searchRun struct {
 	b         *Broker
 	request   SearchRequest
@@ -109,13 +109,13 @@ type searchRun struct {
 	rows      []engine.Row    // of this turn
 	results   []search.Result // of each of them
 	keys      []engine.Key    // of bodies that are read together
-	positions []int           // where they are among the rows, or told
+	positions []int           // the indexes of their rows, or reported
 	n         uint64          // the latest event at the last turn
 	since     time.Time       // when the work of this turn began
-	read      int64           // so.Bytes at the last rest
+	read      int64           // progress.Bytes at the last pause
 }
 
-// searchSubqueue goes through a subqueue. It reports whether Max hits were found.
+// searchSubqueue searches a subqueue. It reports whether Max hits were found.
 func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue, from engine.Seq) (full bool, err error) {
 	for from < subqueue.EndSeq {
 		if ctx.Err() != nil {
@@ -130,7 +130,7 @@ func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue
 			return err
 		})
 		switch {
-		case errors.Is(err, engine.ErrNotFound): // it was deleted meanwhile
+		case errors.Is(err, engine.ErrNotFound): // the entity was deleted in the meantime
 			return false, nil
 		case err != nil:
 			return false, err
@@ -152,7 +152,7 @@ func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue
 	return false, nil
 }
 
-// yield yields the processor to others after bodies were read, if there are others.
+// yield pauses after bodies were read, if other operations ran since the last turn.
 func (s *searchRun) yield(ctx context.Context, n uint64) error {
 	busy := s.n != n && s.n != 0
 	s.n = n
@@ -170,9 +170,9 @@ func (s *searchRun) yield(ctx context.Context, n uint64) error {
 	}
 }
 
-// decideAll finds out which of some messages match, and reports them: all at once unless it
-// has to read many bytes for that, so that a search with little time makes progress however
-// large the bodies are.
+// decideAll determines which messages match, and reports them. It reports all at once unless it has
+// to read many bytes of bodies, so that a search with little time makes progress even if the bodies
+// are large.
 func (s *searchRun) decideAll(ctx context.Context, rows []engine.Row, now engine.Instant) (full bool, err error) {
 	s.results = append(s.results[:0], make([]search.Result, len(rows))...)
 	verdicts := s.results
@@ -197,7 +197,7 @@ func (s *searchRun) decideAll(ctx context.Context, rows []engine.Row, now engine
 
 // decide is decideAll for messages whose bodies are read together.
 func (s *searchRun) decide(ctx context.Context, rows []engine.Row, verdicts []search.Result, now engine.Instant) (full bool, err error) {
-	var open []int // those whose bodies decide
+	var open []int // messages whose bodies decide
 	for i, v := range verdicts {
 		if v == search.NeedBody {
 			open = append(open, i)
@@ -232,8 +232,8 @@ func (s *searchRun) decide(ctx context.Context, rows []engine.Row, verdicts []se
 	return full, nil
 }
 
-// bodies passes the bodies of some rows to found, each valid until the next call. A body that
-// went with its message meanwhile is left out.
+// bodies passes the bodies of some rows to found, each valid until the next call. It leaves out the
+// bodies of messages that no longer exist.
 func (s *searchRun) bodies(ctx context.Context, rows []engine.Row, open []int, found func(i int, body []byte)) error {
 	small, together := s.b.store.Load().Store.(engine.SmallBodies)
 	for len(open) > 0 {
@@ -268,7 +268,7 @@ func (s *searchRun) bodies(ctx context.Context, rows []engine.Row, open []int, f
 				if i == reported {
 					continue
 				}
-				if err := s.readBody(ctx, rows[i], i, found); err != nil { // the store may leave out what it has
+				if err := s.readBody(ctx, rows[i], i, found); err != nil { // SmallBodies may leave out bodies that exist
 					return err
 				}
 			}
@@ -284,7 +284,7 @@ func (s *searchRun) bodies(ctx context.Context, rows []engine.Row, open []int, f
 	return nil
 }
 
-// readBody is bodies for one row, whatever the size of its body.
+// readBody is bodies for one row, with a body of any size.
 func (s *searchRun) readBody(ctx context.Context, r engine.Row, i int, found func(i int, body []byte)) error {
 	size := r.Content.BodySize()
 	body, err := s.b.Body(ctx, r.Message.Content, size)

@@ -7,13 +7,13 @@ import (
 	"mayfly/engine"
 )
 
-// A SearchCursor is a search's position: in a subqueue, from a number on.
+// A SearchCursor is the position of a search: a subqueue, and a sequence number in it.
 type SearchCursor struct {
-	Path engine.Path // empty means before all of them
+	Path engine.Path // empty means the beginning
 	Seq  engine.Seq
 }
 
-// String returns what ParseSearchCursor reads, or "" for the zero SearchCursor.
+// String returns the form that ParseSearchCursor parses, or "" for the zero SearchCursor.
 func (m SearchCursor) String() string {
 	if m.Path == "" {
 		return ""
@@ -21,8 +21,8 @@ func (m SearchCursor) String() string {
 	return strconv.FormatInt(int64(m.Seq), 10) + "@" + string(m.Path)
 }
 
-// ParseSearchCursor reads what String writes. The error is engine.ErrArgument. A subqueue that no
-// longer exists is no error: a search goes on behind it.
+// ParseSearchCursor parses the result of String. The error is engine.ErrArgument. A subqueue that
+// no longer exists is no error: the search continues with the next one.
 func ParseSearchCursor(s string) (SearchCursor, error) {
 	if s == "" {
 		return SearchCursor{}, nil

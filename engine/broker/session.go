@@ -9,21 +9,21 @@ import (
 	"mayfly/engine"
 )
 
-// ErrSessionEnded means that a Session was closed or left by its receiver.
+// ErrSessionEnded means that the receiver closed or disconnected a Session.
 var ErrSessionEnded = errors.New("the session was closed by its receiver")
 
 // An AcceptRequest asks for a session.
 type AcceptRequest struct {
 	Path    engine.Path
-	Session *string // its id; nil means the next one that has messages (SES-2)
+	Session *string // the session's id; nil means the next one that has messages (SES-2)
 	Mode    engine.Mode
 	Wait    time.Duration // for the next session; zero means only one that is available now
 	Client  string
 }
 
 // A Session is held by one receiver. Its methods are safe for concurrent use; one Receive
-// waits for another. It ends when its lock runs out, when its entity goes or refuses
-// receivers, or when its receiver closes or leaves it, which every receiver must do.
+// waits for another. It ends when its lock runs out, when its entity is deleted or refuses
+// receivers, or when its receiver calls Close or Disconnect, which every receiver must do.
 type Session struct {
 	b    *Broker
 	link engine.LinkID
@@ -40,9 +40,9 @@ type Session struct {
 	got []engine.Delivery // owned by run
 }
 
-// AcceptSession takes a session for a receiver. One that another holds is
-// engine.ErrSessionLocked, at once (SES-4); no next one in time is engine.ErrTimeout (SES-3).
-// When ctx ends while a session is on its way, the session wins.
+// AcceptSession locks a session for a receiver. It returns engine.ErrSessionLocked at once if
+// another receiver holds the named session (SES-4), and engine.ErrTimeout if no session becomes
+// available in time (SES-3). If ctx ends while a session is on its way, it returns the session.
 func (b *Broker) AcceptSession(ctx context.Context, in AcceptRequest) (*Session, error) {
 	s := &Session{
 		b: b, link: engine.LinkID(b.link.Add(1)), accepted: make(chan struct{}), done: make(chan struct{}),
@@ -54,7 +54,7 @@ func (b *Broker) AcceptSession(ctx context.Context, in AcceptRequest) (*Session,
 	}
 	err := b.execThen(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.Attach(now, engine.Link{ID: s.link, Path: in.Path, Mode: in.Mode, Client: in.Client, NoWait: in.Wait <= 0, Session: want})
-	}}, func() { b.links[s.link] = sessionSink{s} }) // what this turn gives it comes next
+	}}, func() { b.links[s.link] = sessionSink{s} }) // before the deliveries of this turn
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s sessionSink) Delivered(d engine.Delivery) {
 
 func (s sessionSink) Ended(why error) { s.end(why) }
 
-// await waits for a session, and gives up when the time is up.
+// await waits for a session, at most for wait or until ctx ends.
 func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, error) {
 	up, stop := timerChannel(wait)
 	defer stop()
@@ -95,7 +95,7 @@ func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, erro
 		return s.giveUp(ctx)
 	}
 	select {
-	case <-s.accepted: // it may have ended already, which its methods report
+	case <-s.accepted: // the session may have ended already, which its methods report
 		return s, nil
 	default:
 	}
@@ -111,7 +111,7 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 	gone := false
 	err := s.b.execThen(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
 		_, holds := ns.HeldSession(s.link)
-		if gone = !holds; gone { // runs again if the store refused the turn
+		if gone = !holds; gone { // assigned, not only set: the step runs again if the store refused the turn
 			ns.Detach(now, s.link, engine.DetachedByClient)
 		}
 		return nil
@@ -121,7 +121,7 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 		}
 	})
 	select {
-	case <-s.accepted: // meanwhile
+	case <-s.accepted: // in the meantime
 		return s, nil
 	default:
 	}
@@ -140,7 +140,8 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 	}
 }
 
-// timerChannel returns a timer for wait; it never fires for a wait of zero, which the engine ends.
+// timerChannel returns a timer's channel for wait. For a wait of zero, which the engine ends by
+// itself, it returns nil.
 func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	if wait <= 0 {
 		return nil, func() {}
@@ -167,13 +168,13 @@ func (b *Broker) execThen(ctx context.Context, o *op, then func()) error {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// LockedUntil returns when its lock ends, as far as known here.
+// LockedUntil returns when the session's lock ends, as of its acceptance or last renewal.
 func (s *Session) LockedUntil() engine.Instant { return engine.Instant(s.until.Load()) }
 
 // Done returns a channel that is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err returns why the session has ended, nil until then: engine.ErrSessionLockLost,
+// Err returns nil until the session has ended, then the reason: engine.ErrSessionLockLost,
 // ErrSessionEnded, or the error of its entity or of the broker.
 func (s *Session) Err() error {
 	select {
@@ -204,8 +205,8 @@ func (s *Session) explain(err error) error {
 }
 
 // Receive takes up to limit messages of the session and waits for the first of
-// them. None in time is an empty result, not an error. When ctx ends while a
-// delivery is on its way, the delivery wins.
+// them. If none arrives in time, the result is empty, not an error. If ctx ends
+// while a delivery is on its way, Receive returns the delivery.
 func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([]Received, error) {
 	select {
 	case s.receiving <- struct{}{}:
@@ -216,7 +217,7 @@ func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([
 		return nil, s.err
 	}
 	select {
-	case <-s.arrived: // of another Receive
+	case <-s.arrived: // left over from an earlier Receive
 	default:
 	}
 	err := s.b.execThen(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
@@ -259,7 +260,7 @@ func (s *Session) takeArrived(ctx context.Context) (got []engine.Delivery, err e
 	if s.Err() == nil {
 		return got, err
 	}
-	kept := got[:0] // its locks are no longer its own
+	kept := got[:0] // the session has lost its locks
 	for _, d := range got {
 		if d.Deleted {
 			kept = append(kept, d)
@@ -278,8 +279,8 @@ func (s *Session) ReceiveDeferred(ctx context.Context, seqs []engine.Seq, mode e
 
 func (s *Session) asLink() *Link { return &Link{b: s.b, id: s.link} }
 
-// Renew sets the end of the session's lock, and of its messages', to a full period from now
-// and returns it (SES-5).
+// Renew extends the locks of the session and its messages to a full period from now and returns
+// their end (SES-5).
 func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
 	until, err := s.asLink().RenewSession(ctx)
 	if err != nil {
@@ -300,8 +301,8 @@ func (s *Session) SetState(ctx context.Context, state *string) error {
 	return s.explain(s.asLink().SetSessionState(ctx, state))
 }
 
-// Close gives the session back: others can have it at once, and its unsettled messages do not
-// count as failed (SES-7). While nothing can be written, the session is left instead, and the
+// Close releases the session: others can lock it at once, and its unsettled messages do not count
+// as failed (SES-7). While the store accepts no writes, Close acts as Disconnect instead, and the
 // error is ErrSessionKept.
 func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine.DetachedByClient) }
 

@@ -6,14 +6,14 @@ import (
 	"mayfly/engine"
 )
 
-// A SessionLossListener is a Sink that stays when the lock of its session has run out, until the session
-// goes on without it or it is detached.
+// A SessionLossListener is a Sink that stays registered when the lock of its session has run out,
+// until SessionMoved is called or the receiver is detached.
 type SessionLossListener interface {
 	Sink
-	// SessionMoved reports that the session goes on without the receiver: another receiver, over
-	// any protocol, has had it since; a message of it became available, which this receiver
-	// will not get; or its entity is gone, or refuses receivers. It comes after Ended and at
-	// most once.
+	// SessionMoved reports that the receiver's messages may go elsewhere: another receiver, over
+	// any protocol, has locked the session since; one of its messages became available, which
+	// this receiver will not get; or its entity was deleted or refuses receivers. It is called
+	// after Ended and at most once.
 	SessionMoved()
 }
 
@@ -36,8 +36,8 @@ type lossListener struct {
 
 func lostSessionOf(a engine.SessionAccepted) lostSession { return lostSession{a.Path, a.ID} }
 
-// add registers a receiver that lost its session. SessionMoved of one that was registered for the
-// same session before is called.
+// add registers a receiver that lost its session. If another is registered for the same session, add
+// calls its SessionMoved.
 func (l *lossListeners) add(ns *engine.Namespace, lost engine.SessionAccepted, to SessionLossListener) {
 	k := lostSessionOf(lost)
 	l.notifyMoved(ns, k)
@@ -48,7 +48,7 @@ func (l *lossListeners) add(ns *engine.Namespace, lost engine.SessionAccepted, t
 	ns.WatchSession(k.subqueue, k.id)
 }
 
-// accepted notes that a receiver has taken a session.
+// accepted handles the lock of a session by a receiver: another that lost the session is notified.
 func (l *lossListeners) accepted(ns *engine.Namespace, a engine.SessionAccepted) {
 	if k := lostSessionOf(a); len(l.bySession) > 0 && l.bySession[k].link != a.Link {
 		l.notifyMoved(ns, k)
@@ -72,7 +72,7 @@ func (l *lossListeners) forget(ns *engine.Namespace, id engine.LinkID) {
 }
 
 // SessionAvailable reports whether a session has a message that its next receiver
-// would get. It changes nothing.
+// would get.
 func (b *Broker) SessionAvailable(ctx context.Context, p engine.Path, id string) (is bool, err error) {
 	err = b.Read(ctx, func(r Reader) error {
 		is, err = r.ns.SessionAvailable(r.Now, p, id)

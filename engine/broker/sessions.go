@@ -6,8 +6,9 @@ import (
 	"mayfly/engine"
 )
 
-// SessionIDs lists ids as clients do (SES-12); changedSince zero means those with messages or
-// state. It goes through them in slices, so that other operations go on meanwhile.
+// SessionIDs lists session ids, as the clients' operation does (SES-12). If changedSince is zero, it
+// lists the sessions with messages or state. It works in slices, so that other operations continue
+// in between.
 func (b *Broker) SessionIDs(ctx context.Context, p engine.Path, changedSince engine.Instant, skip, top int) ([]string, error) {
 	list := engine.SessionList{Path: p, ChangedSince: changedSince, Skip: skip, Top: top}
 	for !list.Done {
@@ -25,7 +26,7 @@ func (b *Broker) SessionIDs(ctx context.Context, p engine.Path, changedSince eng
 	return list.IDs, nil
 }
 
-// sessionSlice is how many sessions a list looks at in one turn.
+// sessionSlice is how many sessions SessionIDs examines in one turn.
 const sessionSlice = 1000
 
 // PeekSession browses one session as a client does (PEEK-5).
@@ -55,7 +56,7 @@ func (b *Broker) SetSessionStateIf(ctx context.Context, p engine.Path, id string
 	})
 }
 
-// SessionRows lists sessions by their ids, beginning with from.
+// SessionRows lists sessions in the order of their ids, starting with from.
 func (r Reader) SessionRows(p engine.Path, from string, limit int) ([]engine.SessionRow, error) {
 	return r.ns.SessionRows(p, from, limit)
 }

@@ -9,10 +9,10 @@ import (
 // Setting returns the setting with this key; ok is false if there is none.
 func (r Reader) Setting(key string) (s engine.Setting, ok bool) { return r.ns.Setting(key) }
 
-// Settings returns those whose keys begin with prefix, in the order of their keys.
+// Settings returns the settings whose keys begin with prefix, in the order of their keys.
 func (r Reader) Settings(prefix string) []engine.Setting { return r.ns.Settings(prefix) }
 
-// Settings returns those whose keys begin with prefix, in the order of their keys.
+// Settings returns the settings whose keys begin with prefix, in the order of their keys.
 func (b *Broker) Settings(ctx context.Context, prefix string) (all []engine.Setting, err error) {
 	err = b.Read(ctx, func(r Reader) error { all = r.Settings(prefix); return nil })
 	return all, err
@@ -47,9 +47,9 @@ type AuditEntry struct {
 	About string
 }
 
-// UpdateSettings passes the settings whose keys begin with prefix to change, and does what it
-// returns, all of it or nothing, before another caller can change them. It returns the
-// settings that were set, and audits the action. The error is change's, or that of SetSetting
+// UpdateSettings passes the settings whose keys begin with prefix to change, and applies the
+// update that change returns, all or nothing, before another caller can change them. It returns
+// the settings that were set, and audits the action. The error is change's, or that of SetSetting
 // or DropSetting. The owner calls change, possibly more than once, and it must not wait.
 func (b *Broker) UpdateSettings(ctx context.Context, prefix, actor string, change func([]engine.Setting) (SettingsUpdate, error)) ([]engine.Setting, error) {
 	return do(ctx, b, b.limits.SettingSize, func(ns *engine.Namespace, now engine.Instant) (set []engine.Setting, err error) {

@@ -9,16 +9,16 @@ import (
 	"mayfly/engine"
 )
 
-// Close stops taking operations, commits the rest, hands the history its missing events and
-// closes the store. If the broker had ended before, Close returns why: engine.ErrFenced if
-// another server owns the namespace.
+// Close refuses further operations, commits pending changes, writes the last events to the history
+// and closes the store. If the broker had already ended, Close returns the reason: engine.ErrFenced
+// if another server owns the namespace.
 func (b *Broker) Close() error {
 	b.stop()
 	<-b.done
 	return b.err
 }
 
-// shutDown answers the operations that have arrived, makes the rest durable and closes.
+// shutDown refuses the waiting operations, commits pending changes and closes the store.
 func (b *Broker) shutDown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
@@ -57,14 +57,15 @@ func (b *Broker) endFenced(ops []*op, why error) {
 	}
 }
 
-// endBroken ends a broker whose store is gone.
+// endBroken ends a broker that has lost its store.
 func (b *Broker) endBroken(why error) {
 	b.log.Error("the broker has stopped", "err", why)
 	b.err = why
 	b.endLog(false)
 }
 
-// endLog ends the log. Unless handOver is set, the history gets no more events.
+// endLog closes the log and ends the historyWriter. If handOver is set, the last events are still
+// written to the history.
 func (b *Broker) endLog(handOver bool) {
 	if b.history != nil && !handOver {
 		b.history.stop()
@@ -106,9 +107,9 @@ func (b *Broker) refuseOps(why error) {
 	}
 }
 
-// reopen loads everything again. Until that works, operations are refused. It fails if ctx
-// ends first, and with engine.ErrFenced if another server owns the namespace; the store is not
-// open then.
+// reopen opens the store again and reloads the namespace. Until that succeeds, it refuses
+// operations. It fails if ctx ends first, and with engine.ErrFenced if another server owns the
+// namespace; then the store is not open.
 func (b *Broker) reopen(ctx context.Context, why error) error {
 	b.log.Error("the store failed; reloading all data", "err", why)
 	b.updateHealth(func(h *Health) { h.Reopening, h.ReadOnly = why.Error(), "" })
@@ -120,8 +121,8 @@ func (b *Broker) reopen(ctx context.Context, why error) error {
 	b.releaseNamespace() // memory may not be enough for the old and the new namespace together
 	again := time.NewTimer(0)
 	defer again.Stop()
-	// Loading runs in its own goroutine, so that callers get answers even if the store does
-	// not respond. What load writes is the owner's again once it has ended.
+	// load runs in its own goroutine, so that callers get answers even if the store does not
+	// respond. Until it has ended, the owner must not use the fields that it sets.
 	var loading chan error
 	for {
 		select {

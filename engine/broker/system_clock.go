@@ -11,9 +11,9 @@ import (
 // clock, when the store is opened, for the broker's clock to begin there.
 const maxClockLead = time.Minute
 
-// A systemClock never goes back in a process: it follows the monotonic clock, and jumps forward when
-// the system's clock has moved on beyond it, as after a machine's sleep. Only the owner
-// advances it; any goroutine may glance at it.
+// A systemClock never goes back while the process runs: it follows the monotonic clock, and jumps
+// forward when the system's clock is ahead of it, as after a machine's sleep. Only the owner calls
+// now, which advances it; any goroutine may call approximate.
 type systemClock struct {
 	start  time.Time    // with its monotonic reading
 	offset atomic.Int64 // a time.Duration
@@ -23,9 +23,9 @@ type systemClock struct {
 func newSystemClock() *systemClock { return &systemClock{start: time.Now()} }
 
 // startFrom continues from recorded, the instant of the last commit, by this machine's clock or
-// by that of the server that owned the namespace before: where recorded lies ahead, the clock
-// waits there until the system's has caught up. If it lies more than a minute ahead, the
-// system's clock wins, and distrusted is by how much.
+// by that of the server that owned the namespace before: if recorded is ahead, the clock waits
+// there until the system's clock has caught up. If it is more than a minute ahead, startFrom uses
+// the system's clock and returns the difference as distrusted.
 func (c *systemClock) startFrom(recorded engine.Instant) (distrusted time.Duration) {
 	now := c.now()
 	if lead := recorded.Sub(engine.At(c.monotonic())); lead > maxClockLead {
@@ -44,7 +44,7 @@ func (c *systemClock) now() engine.Instant {
 	return now
 }
 
-// approximate returns the time of now, without a jump that now has yet to notice.
+// approximate returns the time, but misses a jump that now has not noticed yet.
 func (c *systemClock) approximate() engine.Instant {
 	return max(engine.Instant(c.latest.Load()), engine.At(c.monotonic()))
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // ApplyTopology makes the namespace match a definition, and returns the steps it did, in order
-// (EMU-8). It finds what is impossible before anything changes, and returns it as
-// definition.Problems; should a step fail all the same, the steps before it stand.
+// (EMU-8). It finds impossible changes before it makes any, and returns them as topology.Problems.
+// If a step fails all the same, the steps before it remain.
 func (b *Broker) ApplyTopology(ctx context.Context, want topology.Topology, actor string) ([]topology.Step, error) {
 	steps, err := b.PreviewTopology(ctx, want)
 	if err != nil {
@@ -24,7 +24,7 @@ func (b *Broker) ApplyTopology(ctx context.Context, want topology.Topology, acto
 	return steps, nil
 }
 
-// PreviewTopology returns the steps that ApplyTopology would do, and refuses what ApplyTopology would.
+// PreviewTopology returns the steps that ApplyTopology would do, or the Problems that it would return.
 func (b *Broker) PreviewTopology(ctx context.Context, want topology.Topology) ([]topology.Step, error) {
 	var have []engine.EntityState
 	err := b.Read(ctx, func(r Reader) error { have = r.States(0); return nil })

@@ -6,11 +6,11 @@ import (
 	"mayfly/engine"
 )
 
-// A Transaction gathers sends and settlements that are done together or not at all (§5.4).
-// Only the broker holds it: it ends with the broker, when the store is opened again, two
-// minutes after its first operation, and when it was without one for too long. Operations
-// after that fail with engine.ErrTransaction. Its methods are safe for concurrent use;
-// operations are done in the order in which they were answered.
+// A Transaction gathers sends and settlements that are done together or not at all (§5.4). It is
+// kept only in memory: it ends with the broker, when the store is reopened, two minutes after its
+// first operation, and when it has had no operation for too long. Later operations fail with
+// engine.ErrTransaction. Its methods are safe for concurrent use; operations are done in the order
+// in which they were answered.
 type Transaction struct {
 	b        *Broker
 	id       engine.TxID
@@ -32,12 +32,11 @@ func (b *Broker) BeginTransaction(ctx context.Context, owner string) (*Transacti
 // ID returns the transaction's id.
 func (t *Transaction) ID() engine.TxID { return t.id }
 
-// Confined returns the same transaction for operations that must be at the entity and the
-// partition of all others; see [engine.Namespace.Confine].
+// Confined returns the same transaction for operations that must use the same entity and partition
+// as all others; see [engine.Namespace.Confine].
 func (t *Transaction) Confined() *Transaction { return &Transaction{t.b, t.id, true} }
 
-// Send gives messages to the transaction, all or none. They are checked now and sent by
-// Commit.
+// Send adds messages to the transaction, all or none. They are checked now and sent by Commit.
 func (t *Transaction) Send(ctx context.Context, to engine.Path, out []Outgoing) error {
 	_, err := t.b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		if err := ns.Confine(now, t.id, t.confined); err != nil {
@@ -49,7 +48,7 @@ func (t *Transaction) Send(ctx context.Context, to engine.Path, out []Outgoing) 
 	return err
 }
 
-// SendVia is Send to one entity by way of another (FWD-14).
+// SendVia is Send to one entity via another (FWD-14).
 func (t *Transaction) SendVia(ctx context.Context, via, to engine.Path, out []Outgoing) error {
 	_, err := t.b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		if err := ns.Confine(now, t.id, t.confined); err != nil {
@@ -61,8 +60,8 @@ func (t *Transaction) SendVia(ctx context.Context, via, to engine.Path, out []Ou
 	return err
 }
 
-// Settle gives settlements to the transaction and returns the error of each, nil if the
-// transaction takes it. Until Commit the messages stay locked.
+// Settle adds settlements to the transaction and returns the error of each, nil if it was added.
+// Until Commit the messages stay locked.
 func (t *Transaction) Settle(ctx context.Context, all ...engine.Settlement) ([]error, error) {
 	return do(ctx, t.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]error, error) {
 		if err := ns.Confine(now, t.id, t.confined); err != nil {
@@ -98,18 +97,18 @@ func (t *Transaction) enlist(ctx context.Context, do func(*engine.Namespace, eng
 	})
 }
 
-// Receive is refused: receiving is no operation of a transaction (TX-1).
+// Receive always fails, because a transaction cannot receive (TX-1).
 func (t *Transaction) Receive(ctx context.Context, in ReceiveRequest) ([]Received, error) {
 	in.transaction = t.id
 	return t.b.Receive(ctx, in)
 }
 
-// Commit does all operations and returns the numbers of the messages sent, in order, once that
-// is durable. If one fails, nothing is done and the transaction ends: the error is
-// engine.ErrRolledBack and that of the operation. While nothing can be written, which is
-// engine.ErrBusy and nothing else, nothing is done either, but the transaction goes on. If the
-// store did not answer, the error is engine.ErrBusy too, the outcome is unknown, and the
-// transaction ends: it is engine.ErrTransaction from then on.
+// Commit does all operations and returns the sequence numbers of the messages sent, in order, once
+// that is durable. If an operation fails, nothing is done and the transaction ends: the error is
+// engine.ErrRolledBack and that of the operation. While the store accepts no writes, nothing is
+// done either, but the transaction continues: the error is engine.ErrBusy. If the store did not
+// answer, the error is engine.ErrBusy too, but the outcome is unknown and the transaction ends:
+// later operations fail with engine.ErrTransaction.
 //
 // The SQL rules of topics are evaluated outside the owner's turn, as for a Send.
 func (t *Transaction) Commit(ctx context.Context) ([]engine.Seq, error) {
@@ -132,7 +131,7 @@ func (t *Transaction) Commit(ctx context.Context) ([]engine.Seq, error) {
 	})
 }
 
-// Rollback ends the transaction with nothing done.
+// Rollback ends the transaction and discards its operations.
 func (t *Transaction) Rollback(ctx context.Context) error {
 	return exec(ctx, t.b, func(ns *engine.Namespace, now engine.Instant) error {
 		_, err := ns.Discharge(now, t.id, engine.Rollback)

@@ -64,8 +64,8 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	return nil
 }
 
-// completeTurn ends a step whose effects fx are durable, as far as they must be: nothing of it is
-// taken back any more, ops are answered, and its changes are announced.
+// completeTurn ends a turn whose effects fx are as durable as they must be: it can no longer be
+// rolled back, its events are published, and ops are answered.
 func (b *Broker) completeTurn(ops []*op, fx engine.Effects, what flushScope) {
 	b.ns.Seal(fx.Batch != nil)
 	if _, waits := b.ns.Pending(); fx.Batch != nil && (what == flushAll || !waits) {
@@ -82,9 +82,9 @@ func (b *Broker) completeTurn(ops []*op, fx engine.Effects, what flushScope) {
 type flushScope uint8
 
 const (
-	flushNothing flushScope = iota // none means that they wait
-	flushHard                      // those that must be durable
-	flushAll                       // all
+	flushNothing flushScope = iota // none; all changes wait
+	flushHard                      // changes that must be durable
+	flushAll                       // all changes
 )
 
 // flush takes the effects and numbers their events as the log will. Operators' actions go with
@@ -107,8 +107,8 @@ func (b *Broker) flush(now engine.Instant, what flushScope) engine.Effects {
 	return fx
 }
 
-// publishAndAnswer publishes events, then answers operations: a caller that looks for the event of its
-// own operation finds it.
+// publishAndAnswer publishes events, then answers operations, in this order so that a caller finds
+// the event of its own operation.
 func (b *Broker) publishAndAnswer(ops []*op, fx engine.Effects) {
 	b.events.append(fx.Events)
 	b.ns.ReuseEvents(fx.Events)
@@ -143,14 +143,14 @@ func (b *Broker) answerUnknown(ops []*op, err error) {
 	}
 }
 
-// announce publishes an event of the server itself. It is called only between turns, or before
-// the first operation of one is applied: the numbers that readers were given count what is not
-// published yet.
+// announce publishes an event of the server itself. Call it only between turns, or before the first
+// operation of one is applied: Reader.N counts unpublished events of the turn, which must get the
+// next numbers.
 func (b *Broker) announce(kind engine.EventKind, reason string) {
 	b.events.append([]engine.Event{{Kind: kind, At: b.clock.now(), Reason: reason}})
 }
 
-// pinList are bodies that have been read, on their way to the owner.
+// pinList collects the pins of bodies that are no longer needed, until the owner releases them.
 type pinList struct {
 	mu   sync.Mutex
 	list []engine.BodyPin

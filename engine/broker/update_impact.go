@@ -6,17 +6,17 @@ import (
 	"mayfly/engine"
 )
 
-// A UpdateImpact is the impact of an update of a description on messages (TTL-16).
+// An UpdateImpact counts the messages that an update of a description affects (TTL-16).
 type UpdateImpact struct {
 	Expire       int64 // would expire at once
-	DeadLettered int64 // of Expire: would become dead letters; the others vanish
+	DeadLettered int64 // of Expire: would become dead letters; the others would be lost
 	Locked       int64 // would expire when their locks end
-	Unexamined   int64 // were too many to look at
+	Unexamined   int64 // were not examined, because there are too many
 }
 
 // PreviewUpdate counts the messages that Update would expire, for a topic in its subscriptions
-// too. It changes nothing and is not use of the entity (IDLE-7). It refuses what Update would
-// refuse. It looks at little more than most messages, some in each turn.
+// too. It changes nothing and does not count as use of the entity (IDLE-7). It returns an error
+// where Update would. It examines little more than `most` messages, some in each turn.
 func (b *Broker) PreviewUpdate(ctx context.Context, p engine.Path, c engine.Config, most int64) (UpdateImpact, error) {
 	var t UpdateImpact
 	var all []engine.TermsChange
@@ -38,10 +38,10 @@ func (b *Broker) PreviewUpdate(ctx context.Context, p engine.Path, c engine.Conf
 	return t, nil
 }
 
-// impactSlice is how many messages are looked at in one turn.
+// impactSlice is how many messages are examined in one turn.
 const impactSlice = 1000
 
-// previewSubqueue adds one subqueue, and returns how many messages it looked at.
+// previewSubqueue adds the impact on one subqueue to t, and returns how many messages it examined.
 func (b *Broker) previewSubqueue(ctx context.Context, at engine.TermsChange, most int64, t *UpdateImpact) (seen int64, err error) {
 	for from := engine.Seq(1); from != 0; {
 		slice, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (s impactPart, err error) {
@@ -74,7 +74,7 @@ func (b *Broker) previewSubqueue(ctx context.Context, at engine.TermsChange, mos
 type impactPart struct {
 	UpdateImpact
 	seen int64
-	next engine.Seq // zero if there are no more, or if no more are looked at
+	next engine.Seq // zero if there are no more, or if no more are to be examined
 }
 
 func (s *impactPart) add(at engine.TermsChange, m engine.Message, now engine.Instant) {

@@ -11,13 +11,13 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A Broker is a broker of one test.
+// A Broker is a broker.Broker whose additional methods fail the test instead of returning errors.
 type Broker struct {
 	*broker.Broker
 	t testing.TB
 
-	// CloseFails says that closing the broker returns an error, as when another server owns the
-	// namespace.
+	// CloseFails means that the test expects an error when the broker is closed, for instance
+	// because another server owns the namespace.
 	CloseFails bool
 }
 
@@ -94,7 +94,7 @@ func (b *Broker) SendContents(to engine.Path, body string, contents ...engine.Co
 	b.SendMessages(to, out...)
 }
 
-// ReceiveMessages receives messages; there may be none.
+// ReceiveMessages receives messages. The result may be empty.
 func (b *Broker) ReceiveMessages(in broker.ReceiveRequest) []broker.Received {
 	b.t.Helper()
 	got, err := b.Receive(b.t.Context(), in)
@@ -136,7 +136,7 @@ func (b *Broker) Rows(path engine.Path) []engine.Row {
 func (b *Broker) RowsOf(path engine.Path, class engine.Class) (rows []engine.Row) {
 	b.t.Helper()
 	b.must(b.Read(b.t.Context(), func(r broker.Reader) (err error) {
-		if err = r.Check(); err == nil { // a failure outside of Read would block the broker
+		if err = r.Check(); err == nil { // not Fatal: inside Read it would block the broker
 			rows, err = r.Browse(engine.Browse{Path: path, Class: class, From: 1, Limit: 1 << 20})
 		}
 		return err

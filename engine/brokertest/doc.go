@@ -7,5 +7,5 @@
 //	if b.Counts("orders").Active != 1 { … }
 //
 // The store is in memory, and logs are discarded unless the options have a logger. The broker is
-// closed when the test ends, unless the test has closed it; an error of closing fails the test.
+// closed when the test ends. An error of closing fails the test.
 package brokertest

@@ -9,9 +9,9 @@ import (
 	"mayfly/engine/value"
 )
 
-// A coder writes fields or reads them; the functions that name fields are the same for both.
-// When it reads, head is the next field's, so that an absent field costs one comparison; after
-// the first error there are no more fields.
+// A coder writes or reads fields. The functions in fields.go are the same for both directions.
+// When a coder reads, it keeps the head of the next field, so that an absent field costs one
+// comparison. After the first error there are no more fields.
 type coder struct {
 	buf     []byte // written so far, or to be read
 	reading bool
@@ -22,7 +22,7 @@ type coder struct {
 
 func writer(dst []byte) coder { return coder{buf: dst} }
 
-// reader reads the fields of b from an offset on.
+// reader returns a coder that reads the fields of b from an offset on.
 func reader(b []byte, from int) coder {
 	c := coder{buf: b, reading: true, at: from, to: len(b)}
 	c.next()
@@ -74,7 +74,7 @@ func (c *coder) uvarint() uint64 {
 	return n
 }
 
-// length reads a length and makes sure that so many bytes follow.
+// length reads a length and checks that at least so many bytes follow.
 func (c *coder) length() int {
 	n := c.uvarint()
 	if n > uint64(c.to-c.at) {
@@ -96,7 +96,7 @@ func (c *coder) skip() {
 	}
 }
 
-// is reports whether the next field is the one with this head. It skips those before it.
+// is reports whether the next field has this head. It skips fields with smaller tags.
 func (c *coder) is(head uint64) bool {
 	for c.head != 0 && c.head>>1 < head>>1 {
 		c.skip()
@@ -110,14 +110,14 @@ func (c *coder) is(head uint64) bool {
 	return false
 }
 
-// A frame is the value that open returns for close.
+// A frame is what open returns and close needs.
 type frame struct {
-	at   int    // written: where the length is; read: the end of the enclosing field
-	head uint64 // read: of the field
+	at   int    // when writing, the offset of the length; when reading, the end of the enclosing field
+	head uint64 // when reading, the head of the field
 }
 
-// open begins a field that contains fields: when writing, if write is set; when reading, if it
-// is next.
+// open begins a field that contains fields, and reports whether it did: when writing, if write is
+// set; when reading, if the field is next.
 func (c *coder) open(tag uint64, write bool) (frame, bool) {
 	head := tag<<1 | 1
 	if !c.reading {
@@ -184,7 +184,7 @@ func toBits[T integer](v T) uint64 {
 	return uint64(v)
 }
 
-// fromBits is the inverse of bits; ok is false if T cannot hold the number.
+// fromBits is the inverse of toBits; ok is false if T cannot hold the number.
 func fromBits[T integer](n uint64) (v T, ok bool) {
 	if ^T(0) < 0 {
 		s := int64(n>>1) ^ -int64(n&1)
@@ -285,7 +285,7 @@ func texts(c *coder, tag uint64, v *[]string) {
 	}
 }
 
-// bytes reads to the end of the field; the result is part of buf.
+// bytes reads the content of a field. The result is part of buf.
 func (c *coder) bytes() []byte {
 	n := c.length()
 	b := c.buf[c.at : c.at+n]
@@ -309,7 +309,7 @@ func octets(c *coder, tag uint64, v *[]byte) {
 	}
 }
 
-// digests writes or reads them as one field, sixteen bytes each.
+// digests writes or reads digests as one field, sixteen bytes each.
 func digests(c *coder, tag uint64, v *[]engine.Digest) {
 	if !c.reading {
 		if f, ok := c.open(tag, len(*v) > 0); ok {
@@ -379,8 +379,8 @@ func list[T any](c *coder, tag uint64, v *[]T, fields func(*coder, *T)) {
 	}
 }
 
-// countSame counts the next field and those after it that have the same head. It goes over all of
-// them, so the number is no larger than the buffer allows.
+// countSame counts the next field and those after it with the same head. It reads all of them, so
+// the result cannot exceed what the buffer contains.
 func (c *coder) countSame() (n int) {
 	ahead := *c
 	for ahead.head == c.head {
@@ -388,7 +388,7 @@ func (c *coder) countSame() (n int) {
 		n++
 	}
 	if ahead.err != nil {
-		return 1 // the error will come again
+		return 1 // reading the fields will return the error
 	}
 	return n
 }

@@ -2,9 +2,9 @@ package codec
 
 import "mayfly/engine"
 
-// This file defines which field has which tag, once for both directions. Tags rise from line
-// to line. A new field gets the next free one at the end; the tag of a removed field stays
-// unused.
+// This file defines the tags of fields, once for writing and reading. Tags increase from line to
+// line. A new field is added at the end, with the next free tag. The tag of a removed field is
+// never used again.
 
 func clock(c *coder, v *engine.Clock) {
 	number(c, 1, &v.Now)
@@ -117,7 +117,7 @@ func content(c *coder, v *engine.StoredContent) {
 	text(c, 2, &v.Content)
 }
 
-// message writes two numbers as their differences from others, zero for most messages.
+// message codes Content and EnqueuedSeq as differences, which are zero for most messages.
 func message(c *coder, v *engine.Message) {
 	number(c, 1, &v.Key)
 	difference(c, 2, &v.Content, v.Key)

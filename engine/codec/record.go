@@ -1,15 +1,15 @@
-// Package codec encodes records, batches and events as bytes: exactly and compactly.
-// Drivers keep these bytes beside what they write for people, and backups consist of them.
+// Package codec encodes records, batches and events as bytes, exactly and compactly. Storage
+// drivers keep these bytes besides any readable columns, and backups consist of them.
 //
 //	record = kind fields                 kind is one byte
 //	batch, event = fields
 //	field  = head number | head length bytes
 //	head   = tag << 1, plus 1 if there is a length
 //
-// Heads, lengths and numbers are unsigned varints; signed numbers are zigzag. Tags rise from
-// 1; a list is its elements, one field each under the same tag. Zero values are not written.
+// Heads, lengths and numbers are unsigned varints; signed numbers are zigzag. Tags increase from
+// 1. Each element of a list is a field of its own, with the same tag. Zero values are not written.
 // A reader skips unknown tags, so fields can be added without a new format; a tag is never
-// reused. An empty list comes back as nil.
+// reused. An empty list is read as nil.
 package codec
 
 import (
@@ -19,8 +19,8 @@ import (
 	"mayfly/engine"
 )
 
-// ErrCorrupt is wrapped by errors about bytes that this package did not write, or that a newer
-// version wrote.
+// ErrCorrupt is wrapped by all errors of this package. The bytes are damaged, or were written by a
+// newer version.
 var ErrCorrupt = errors.New("the record cannot be read")
 
 // The numbers of the kinds are stored: a new kind gets the next one.
@@ -37,7 +37,7 @@ const (
 	kindSetting
 )
 
-// Append adds the bytes of a record to dst.
+// Append appends the encoded record to dst.
 func Append(dst []byte, r engine.Record) []byte {
 	c := writer(dst)
 	switch r := r.(type) {
@@ -117,8 +117,8 @@ func parsed[T engine.Record](c *coder, fields func(*coder, *T)) (engine.Record, 
 	return v, nil
 }
 
-// parseMessage is parsed for messages, the most frequent records: without a call through a
-// function value, it allocates only the result.
+// parseMessage is parsed for messages, the most frequent records. Since it calls no function
+// value, it allocates only the result.
 func parseMessage(b []byte) (engine.Record, error) {
 	c := reader(b, 1)
 	var v engine.Message
@@ -129,7 +129,7 @@ func parseMessage(b []byte) (engine.Record, error) {
 	return v, nil
 }
 
-// AppendBatch adds the bytes of a batch to dst. Written is left out: it is in the contents.
+// AppendBatch appends the encoded batch to dst, without Written, which is in the contents.
 func AppendBatch(dst []byte, b *engine.Batch) []byte {
 	c := writer(dst)
 	batch(&c, b)
@@ -146,7 +146,7 @@ func ParseBatch(b []byte) (*engine.Batch, error) {
 	return v, nil
 }
 
-// AppendEvent adds the bytes of an event to dst.
+// AppendEvent appends the encoded event to dst.
 func AppendEvent(dst []byte, e *engine.Event) []byte {
 	c := writer(dst)
 	event(&c, e)

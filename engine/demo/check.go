@@ -14,22 +14,22 @@ import (
 	"mayfly/engine/template"
 )
 
-// A checker checks a scene, and records what is wrong and where.
+// A checker checks a scene, and records its problems.
 type checker struct {
 	limits   engine.Limits
-	body     ast.Node // the parsed value; nil if there is none
-	location location
-	names    []string        // of messages, so far
-	created  map[string]bool // entities, so far, by folded path
+	body     ast.Node        // the parsed scene; nil if the text is empty
+	location location        // the part that is being checked
+	names    []string        // names of messages so far
+	created  map[string]bool // entities created so far, by folded path
 	problems []Problem
 }
 
-// maxProblems is how many are reported at once.
+// maxProblems is how many problems are reported at most.
 const maxProblems = 50
 
 func (c *checker) refuse(format string, args ...any) { c.refuseIn("", format, args...) }
 
-// refuseIn records a fault in a member of the checked part.
+// refuseIn records a problem with a member of the part that is being checked.
 func (c *checker) refuseIn(member, format string, args ...any) {
 	if len(c.problems) == maxProblems {
 		return
@@ -78,7 +78,7 @@ func (c *checker) checkCreated(text string) {
 	}
 }
 
-// checkMessageName checks the name of a message.
+// checkMessageName checks that an earlier step has given a message this name.
 func (c *checker) checkMessageName(name string) {
 	if !slices.Contains(c.names, name) {
 		c.refuse("The message '%s' has not been named before this step.", name)
@@ -114,7 +114,7 @@ func (s *Scene) check(body ast.Node) error {
 	return nil
 }
 
-// check checks the step with that index.
+// check checks the step with index n.
 func (s *Step) check(c *checker, n int) {
 	at := location{fmt.Sprintf("step %d", n+1), []any{"steps", n}}
 	c.location = at

@@ -9,12 +9,12 @@ type CheckResult struct {
 	Actual Actual // the actual state; zero if OK
 }
 
-// Actual is the actual state where an expectation failed, for code that puts it into words.
-// The zero Actual is none.
+// Actual is the actual state where an expectation failed, for callers that put it into words.
+// The zero Actual means that the expectation is met.
 type Actual struct {
 	Kind    ActualKind
 	Subject string // the entity; for HasProperty, the property
-	Value   string // a place or state; for HasCount, what is counted: active, locked, deferred, scheduled or dead
+	Value   string // a path, state or text; for HasCount, what is counted: active, locked, deferred, scheduled or dead
 	Count   int64  // how many there are
 	Want    int64  // how many were expected
 }
@@ -31,7 +31,7 @@ const (
 	HasCount                          // the entity Subject has Count of the kind Value, not Want
 	HasState                          // the message is active, deferred, scheduled or locked
 	HasReason                         // the message is a dead letter, for the reason Value
-	HasFailed                         // the message has failed Count times
+	HasFailed                         // the message has a delivery count of Count
 	HasBody                           // its body is Value
 	HasProperty                       // its property Subject is Value
 )

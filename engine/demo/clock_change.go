@@ -10,14 +10,14 @@ import (
 
 // A ClockChange is a change of a clock, as recorded in an engine.EventClockTurned.
 type ClockChange struct {
-	Running  bool   // a step lets it run to its end; else
-	JumpedTo Moment // it jumped there; or, if empty,
-	Rate     int    // it runs at that; zero means that it stands
+	Running  bool   // an animated step lets the clock run
+	JumpedTo Moment // if set, the clock jumped to this moment
+	Rate     int    // otherwise the clock runs at this rate; zero means that it is stopped
 }
 
 const runningReason = "running to the next moment of the scene"
 
-// String returns the reason of the event. ParseClockChange reads it.
+// String returns the change as the event's reason, which ParseClockChange parses.
 func (t ClockChange) String() string {
 	switch {
 	case t.Running:
@@ -31,7 +31,7 @@ func (t ClockChange) String() string {
 	}
 }
 
-// ParseClockChange reads the reason of an event; false means that it is no ClockChange.
+// ParseClockChange parses the reason of an event, and reports whether it is a ClockChange.
 func ParseClockChange(reason string) (ClockChange, bool) {
 	t := ClockChange{Running: reason == runningReason}
 	if next, ok := strings.CutPrefix(reason, "next "); ok && slices.Contains(Moments(), Moment(next)) {
@@ -48,8 +48,8 @@ func ParseClockChange(reason string) (ClockChange, bool) {
 // playedReason returns the reason of an engine.EventScenePlayed.
 func playedReason(n, of int, say string) string { return fmt.Sprintf("step %d of %d, %s", n, of, say) }
 
-// ParsePlayed returns the number, from 1, of the step that such a reason names; ok is false if
-// it is none of this scene.
+// ParsePlayed parses the reason of an engine.EventScenePlayed and returns the step's number, counted
+// from 1. ok is false if the reason names no step of this scene.
 func (s *Scene) ParsePlayed(reason string) (n int, ok bool) {
 	for n := range s.Steps {
 		if strings.HasPrefix(reason, playedReason(n+1, len(s.Steps), "")) {

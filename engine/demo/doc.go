@@ -1,21 +1,21 @@
-// Package demo plays short demos of what a broker does on a real one: each in a namespace
-// of its own, in memory alone, with a clock that can be turned.
+// Package demo plays scenes, short demonstrations of what a broker does, on a real broker. Each
+// is played in a namespace of its own, which is only in memory and has a manual clock.
 //
-//	Parse      a scene from YAML, parsed and checked
-//	Library    all scenes: the program's, those of a folder, and added ones
-//	Player     running playbacks, each in its namespace
-//	Playback   one of them: its step, the results of its checks, its clock
+//	Parse      parses and checks a scene, which is YAML
+//	Library    all scenes: built-in ones, those of a folder, and added ones
+//	Player     the running playbacks
+//	Playback   one playback: its step, the results of its checks, its clock
 //
 // Playbacks do not affect any other namespace: a Playback is always created together with its
-// namespace, and the clock that it turns belongs to that alone (broker.ManualClock). Only
-// scenes that a user adds to a running server are kept in the server's own namespace, as
+// namespace, and it sets the clock of that namespace only (broker.ManualClock). Only
+// scenes that a user adds to a running server are stored in the server's own namespace, as
 // settings, and are loaded when that is opened again.
 //
 // # Scenes
 //
-// A scene has entities and steps. A step does something, lets time pass, and states what
-// must be true afterwards, which is checked in the broker. The clock stands between steps,
-// so that the presenter can take time.
+// A scene has entities and steps. A step performs actions, lets time pass, and states what
+// must be true afterwards, which is checked in the broker. The clock is stopped between
+// steps, so that the presenter can take time.
 //
 //	title: A deadline
 //	summary: What nobody takes in time ends in the dead-letter queue.
@@ -35,10 +35,10 @@
 //
 // # Languages
 //
-// A scene is written in English, or in the language that it names, and may have its texts in
-// others: all of them, in the order of its own. Names of entities, messages and actors
-// stand between backticks, and are the same in all languages. A Playback has no language: its
-// page asks for one, with InLanguage.
+// A scene is written in English, or in the language that it names, and may have translations. A
+// translation has all texts of the scene, in the same order. Names of entities, messages and
+// actors are in backticks, and are the same in all languages. A Playback has no language: a page
+// that shows it chooses one, with InLanguage.
 //
 //	languages:
 //	  cs:

@@ -2,8 +2,8 @@ package demo
 
 import "github.com/goccy/go-yaml/ast"
 
-// formerKeys maps the keys that scenes had in earlier versions to the present ones. Only scenes
-// that are stored may have them; in others, the error names the present key.
+// formerKeys maps the keys that scenes had in earlier versions to the present ones. They are
+// accepted only in stored scenes; for others, the error names the present key.
 var formerKeys = map[string]string{
 	"about": "description", "correlation": "correlationId", "deliveries": "deliveryCount", "do": "actions", "fetch": "receiveDeferred",
 	"id": "messageId", "look": "page", "mark": "highlight", "numberOf": "sequenceNumberOf", "say": "caption", "session": "sessionId",

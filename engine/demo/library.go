@@ -18,12 +18,12 @@ import (
 var builtinFiles embed.FS
 
 const (
-	maxScenes   = 200 // in a library
+	maxScenes   = 200 // scenes in a library
 	maxIDLength = 40
 )
 
-// ErrNoScene is the error for a scene that does not exist, ErrNotPlaying for one that is not playing, and
-// ErrSceneExists for an id that another scene has.
+// ErrNoScene means that a scene does not exist, ErrNotPlaying that no scene is playing in a
+// namespace, and ErrSceneExists that another scene has the id.
 var (
 	ErrNoScene     = fmt.Errorf("%w: the scene does not exist", engine.ErrNotFound)
 	ErrNotPlaying  = fmt.Errorf("%w: the scene is not playing", engine.ErrNotFound)
@@ -37,7 +37,7 @@ type Library struct {
 	list []*Scene          // guarded by mu
 }
 
-// Open returns a library of the program's own scenes.
+// Open returns a library of the built-in scenes.
 func Open() (*Library, error) {
 	l := &Library{byID: map[string]*Scene{}}
 	all, err := builtinScenes()
@@ -52,8 +52,8 @@ func Open() (*Library, error) {
 	return l, nil
 }
 
-// builtinScenes parses the program's own scenes once: that takes some 40 ms, and no scene changes
-// after it is parsed, so that libraries share them.
+// builtinScenes parses the built-in scenes once, since that takes some 40 ms. Libraries can share
+// them, since a scene does not change after it is parsed.
 var builtinScenes = sync.OnceValues(func() ([]*Scene, error) { //nolint:gochecknoglobals // parsed once, then not changed
 	l := &Library{byID: map[string]*Scene{}}
 	if err := l.load(builtinFiles, "scenes"); err != nil {
@@ -65,7 +65,7 @@ var builtinScenes = sync.OnceValues(func() ([]*Scene, error) { //nolint:gocheckn
 	return l.list, nil
 })
 
-// Load adds every *.yaml of a folder, in the order of their names: all of them, or none.
+// Load adds the scenes in all files *.yaml of a folder, in the order of their names, all or none.
 func (l *Library) Load(folder fs.FS) error { return l.load(folder, ".") }
 
 func (l *Library) load(folder fs.FS, at string) error {
@@ -120,7 +120,7 @@ func readFile(folder fs.FS, name string) ([]byte, error) {
 	return fs.ReadFile(folder, name)
 }
 
-// IDOf returns the id of a file's scene: its name, without a number before it.
+// IDOf returns the id of the scene in a file: the file's name, without extension and leading number.
 func IDOf(file string) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".yaml"), ".yml")
 	if n, rest, ok := strings.Cut(id, "-"); ok && strings.Trim(n, "0123456789") == "" {
@@ -129,7 +129,7 @@ func IDOf(file string) string {
 	return id
 }
 
-// CheckID refuses an invalid id: engine.ErrArgument.
+// CheckID returns engine.ErrArgument for an invalid id.
 func CheckID(id string) error {
 	if id == "" || len(id) > maxIDLength || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || id[0] == '-' {
 		return engine.Refuse(engine.ErrArgument, "The ID of a scene must have at most %d lower-case letters, digits and hyphens, not '%.64s'.", maxIDLength, id)
@@ -137,8 +137,8 @@ func CheckID(id string) error {
 	return nil
 }
 
-// Add parses a scene and keeps it, for as long as the library lasts. It replaces an added one
-// of the same id; one of the program's own, or of a folder, is ErrSceneExists.
+// Add parses a scene and adds it to the library, in memory only. It replaces an added scene with
+// the same id; if a built-in scene or one of a folder has the id, it returns ErrSceneExists.
 func (l *Library) Add(id string, text []byte) (*Scene, error) {
 	s, err := parseAdded(id, text, false)
 	if err != nil {
@@ -156,7 +156,7 @@ func (l *Library) Check(id string, text []byte) (*Scene, error) {
 	return s, l.checkRoom(s)
 }
 
-// parseAdded parses a scene that a user adds, or has added if it is stored.
+// parseAdded parses a scene that a user adds. stored means that it was added before.
 func parseAdded(id string, text []byte, stored bool) (*Scene, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (l *Library) checkRoom(s *Scene) error {
 	return l.checkFits(s)
 }
 
-// checkFits is room; the caller holds mu.
+// checkFits is checkRoom without the check of the id; the caller holds mu.
 func (l *Library) checkFits(s *Scene) error {
 	was := l.byID[s.ID]
 	switch {
@@ -211,8 +211,8 @@ func (l *Library) add(s *Scene) error {
 	return nil
 }
 
-// Remove removes an added scene; playbacks of it go on. The program's own and those of a folder
-// stay: engine.ErrNotAllowed.
+// Remove removes an added scene; its playbacks continue. For built-in scenes and those of a folder
+// it returns engine.ErrNotAllowed.
 func (l *Library) Remove(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,7 +250,7 @@ func (l *Library) lockedCheckRemovable(id string) error {
 	return l.checkRemovable(id)
 }
 
-// replaceAdded replaces the added scenes. It returns those that do not fit.
+// replaceAdded replaces the added scenes by others. It returns the scenes that could not be added.
 func (l *Library) replaceAdded(all []*Scene) (left []*Scene) {
 	l.mu.Lock()
 	for _, s := range slices.Clone(l.list) {
@@ -277,7 +277,7 @@ func (l *Library) Find(id string) (*Scene, error) {
 	return nil, noScene(id)
 }
 
-// List returns all scenes, the program's own first.
+// List returns all scenes, the built-in ones first.
 func (l *Library) List() []*Scene {
 	l.mu.Lock()
 	defer l.mu.Unlock()

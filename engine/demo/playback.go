@@ -13,38 +13,38 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// A Playback is a scene with its namespace. It is safe for concurrent use.
+// A Playback is a scene that is played in a namespace of its own. It is safe for concurrent use.
 type Playback struct {
 	player    *Player
 	scene     *Scene
-	name      string        // of its namespace
-	stepLock  chan struct{} // holds one: the goroutine that plays, or fills the namespace
-	createdAt time.Time     // creation of its namespace, which a reset does not change; owned by the holder of stepLock
+	name      string        // the name of its namespace
+	stepLock  chan struct{} // a lock, held by the goroutine that plays a step or rebuilds the namespace
+	createdAt time.Time     // when its namespace was created, which a reset does not change; guarded by stepLock
 
 	mu        sync.Mutex
-	runner    *stepRunner        // guarded by mu, as all below
+	runner    *stepRunner        // guarded by mu, as are all fields below
 	done      int                // number of played steps
 	playing   bool               // a step is being played
 	results   []CheckResult      // of the last step
-	trouble   error              // why it was not played to its end
-	recreated bool               // it was played in a namespace created again for it
-	cancel    context.CancelFunc // of the running step
+	trouble   error              // why the last step was not played to its end
+	recreated bool               // the last step was played in a namespace that was created again for it
+	cancel    context.CancelFunc // ends the running step
 	lastUsed  time.Time
-	rebuilt   chan struct{} // closed once its namespace, which is being created again, is complete; nil at other times
+	rebuilt   chan struct{} // closed once the namespace, which is being created again, is complete; nil at other times
 }
 
-// A State is the state of a playback, at one moment.
+// A State is the state of a playback at one moment.
 type State struct {
 	Namespace  string
 	Scene      *Scene
 	Done       int  // number of played steps
-	Playing    bool // the last of them is running
+	Playing    bool // the last of these steps is running
 	Results    []CheckResult
-	Trouble    error // why the last was not played to its end; nil if it was
-	Recreated  bool  // manual changes did not fit the last step: for it the namespace was created again
+	Trouble    error // why the last step was not played to its end; nil if it was
+	Recreated  bool  // the last step failed after manual changes, so the namespace was created again for it
 	ClockState broker.ClockState
 	Clock      engine.Instant
-	Keys       map[string]engine.Key // of messages, by their names in the scene
+	Keys       map[string]engine.Key // keys of messages, by their names in the scene
 }
 
 // Step returns the last played step, or nil if there is none.
@@ -58,8 +58,8 @@ func (s State) Step() *Step {
 // Ended reports whether all steps were played, or no further step can be played.
 func (s State) Ended() bool { return s.Done == len(s.Scene.Steps) || s.Trouble != nil }
 
-// Page returns the page that shows the playback, below that of the namespace; before the first
-// step, that of the first one.
+// Page returns the page that shows the last step, as a path below the namespace's; before the first
+// step, the page of the first one.
 func (s State) Page() string {
 	if s.Done == 0 {
 		return s.Scene.Steps[0].Page
@@ -72,13 +72,13 @@ func (s State) Page() string {
 	return ""
 }
 
-// Name returns the name of its namespace.
+// Name returns the name of the playback's namespace.
 func (p *Playback) Name() string { return p.name }
 
 // Scene returns the scene that is played.
 func (p *Playback) Scene() *Scene { return p.scene }
 
-// State returns its present state.
+// State returns the present state.
 func (p *Playback) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +100,8 @@ func (p *Playback) lastUse() time.Time {
 	return p.lastUsed
 }
 
-// exists reports whether the playback has its namespace. Once that was removed, by any means, the
-// play is over.
+// exists reports whether the playback's namespace exists. Once that was removed, by any means, the
+// playback is over.
 func (p *Playback) exists() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,8 +141,7 @@ func (p *Playback) lock(ctx context.Context) error {
 
 func (p *Playback) unlock() { <-p.stepLock }
 
-// create creates the namespace with its initial contents, for actor. Called by the
-// holder of stepLock.
+// create creates the namespace with its initial entities, for actor. The caller holds stepLock.
 func (p *Playback) create(ctx context.Context, actor string) error {
 	clock := broker.NewManualClock()
 	n, err := p.player.o.Namespaces.Create(ctx, namespaces.Spec{Name: p.name, Created: p.createdAt, Temporary: true, ManualClock: clock}, actor)
@@ -169,17 +168,17 @@ func (p *Playback) create(ctx context.Context, actor string) error {
 	return nil
 }
 
-// errStepChanged means that a playback is at another step than its caller saw.
+// errStepChanged returns the error for a caller that saw another step than the present one.
 func errStepChanged() error {
 	return engine.Refuse(engine.ErrChanged, "The scene has moved on meanwhile. Nothing was changed.")
 }
 
 // NextStep plays the step that follows the first done steps, for actor. At speed Instant
-// it returns when the step is played, otherwise when it has begun. Once it has begun it does not
-// matter whether ctx ends. Where the step's expectations fail, a user may have turned the clock
-// since the one before, or changed the contents: all steps are played once more, at once and in
-// a namespace created again. The error is engine.ErrChanged if another number of steps was
-// played, or one is running.
+// it returns when the step is played, otherwise when it has begun. Once the step has begun, the end
+// of ctx does not stop it. If the step's expectations fail, a user may have changed the clock or
+// the messages since the step before: then NextStep creates the namespace again and plays all
+// steps in it, at once. The error is engine.ErrChanged if another number of steps was played, or if
+// a step is running.
 func (p *Playback) NextStep(ctx context.Context, done int, t Speed, actor string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the playback
 	select {
 	case p.stepLock <- struct{}{}:
@@ -212,11 +211,11 @@ func (p *Playback) NextStep(ctx context.Context, done int, t Speed, actor string
 	return nil
 }
 
-// A playFunc plays the step of a number.
+// A playFunc plays step n, counted from 1.
 type playFunc func(ctx context.Context, n int, t Speed, actor string) ([]CheckResult, error)
 
-// stepNow plays the next step at once, to its end even if the caller has left: half a step would
-// end the playback. Called by the holder of stepLock.
+// stepNow plays the next step at once. It plays it to its end even if ctx ends, since half a step
+// would end the playback. The caller holds stepLock.
 func (p *Playback) stepNow(ctx context.Context, actor string, play playFunc) error {
 	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -251,22 +250,22 @@ func (p *Playback) playStep(ctx context.Context, t Speed, actor string, play pla
 	return err
 }
 
-// playOnce plays a step as it is written.
+// playOnce is the playFunc that plays a step once.
 func (p *Playback) playOnce(ctx context.Context, n int, t Speed, _ string) ([]CheckResult, error) {
 	return p.currentRunner().play(ctx, &p.scene.Steps[n-1], t)
 }
 
-// playFitting plays a step, and if its expectations fail all steps up to it once more, in a namespace
-// created again.
+// playFitting is the playFunc that plays a step and, if its expectations fail, creates the namespace
+// again and plays all steps up to it once more.
 func (p *Playback) playFitting(ctx context.Context, n int, t Speed, actor string) ([]CheckResult, error) {
 	results, err := p.playOnce(ctx, n, t, actor)
-	if err == nil && allOK(results) || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.exists() { // the result is of no use any more
+	if err == nil && allOK(results) || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.exists() { // the step succeeded, or its result is no longer needed
 		return results, err
 	}
 	if errors.Is(err, engine.ErrMemoryFull) { // a new namespace would not be filled either
 		return results, err
 	}
-	err = p.rebuild(context.WithoutCancel(ctx), actor, func() error { // half of it would be of no use
+	err = p.rebuild(context.WithoutCancel(ctx), actor, func() error { // without ctx, since a half-built namespace would be useless
 		for i := range n {
 			if results, err = p.playOnce(ctx, i+1, Instant, actor); err != nil {
 				return err
@@ -297,8 +296,8 @@ func (p *stepRunner) play(ctx context.Context, s *Step, t Speed) ([]CheckResult,
 	return p.checkAll(ctx, s.Expectations)
 }
 
-// StepBack returns to the state before the last of the first done steps, for actor. All
-// steps before it are played again, in a namespace of the same name.
+// StepBack returns to the state before step number done, the last one, for actor. It plays all
+// steps before it again, in a namespace of the same name.
 func (p *Playback) StepBack(ctx context.Context, done int, actor string) error {
 	return p.replay(ctx, done, max(0, done-1), actor)
 }
@@ -306,10 +305,10 @@ func (p *Playback) StepBack(ctx context.Context, done int, actor string) error {
 // Reset returns to the beginning, for actor.
 func (p *Playback) Reset(ctx context.Context, actor string) error { return p.replay(ctx, -1, 0, actor) }
 
-// replay plays so many steps from the beginning. The error is engine.ErrChanged if another
-// number than done was played; a negative done means any.
+// replay creates the namespace again and plays the given number of steps. The error is
+// engine.ErrChanged unless done steps were played before; a negative done means any number.
 func (p *Playback) replay(ctx context.Context, done, steps int, actor string) error {
-	ctx = context.WithoutCancel(ctx) // half of it would be of no use
+	ctx = context.WithoutCancel(ctx) // a half-built namespace would be useless
 	p.touch()
 	if is := p.State(); done >= 0 && is.Done != done {
 		return errStepChanged()
@@ -335,8 +334,8 @@ func (p *Playback) replay(ctx context.Context, done, steps int, actor string) er
 	})
 }
 
-// rebuild creates the namespace again and lets fill play its steps. Until then, AwaitRebuilt waits.
-// Called by the holder of stepLock.
+// rebuild creates the namespace again and calls fill to play steps. AwaitRebuilt waits until fill
+// has returned. The caller holds stepLock.
 func (p *Playback) rebuild(ctx context.Context, actor string, fill func() error) error {
 	rebuilt := make(chan struct{})
 	set := func(ch chan struct{}) {
@@ -377,7 +376,7 @@ func (p *Playback) SetClockRate(ctx context.Context, rate int, actor string) err
 	return at.b.Audit(ctx, engine.EventClockTurned, ClockChange{Rate: rate}.String(), actor)
 }
 
-// JumpTo sets the clock to the next event of a kind, and returns its time, zero if no such event
+// JumpTo sets the clock to the next event of a kind, and returns its time, or zero if no such event
 // is due. The error is engine.ErrChanged while a step is played.
 func (p *Playback) JumpTo(ctx context.Context, m Moment, actor string) (engine.Instant, error) {
 	p.touch()

@@ -17,11 +17,11 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// DefaultIdleTimeout is how long a playback stays that no page shows any more.
+// DefaultIdleTimeout is how long a playback is kept that no page shows any more.
 const DefaultIdleTimeout = 30 * time.Minute
 
-// evictAfter is how long a playback must be unwatched to make room for another, where no further
-// playbacks fit.
+// evictAfter is how long a playback must be unwatched before it may be ended to make room for
+// another.
 const evictAfter = 5 * time.Minute
 
 // A Namespaces holds the namespaces of playbacks: a *namespaces.Manager.
@@ -35,11 +35,11 @@ type Namespaces interface {
 type Options struct {
 	Namespaces  Namespaces
 	Library     *Library
-	IdleTimeout time.Duration // how long an unwatched playback stays; zero means DefaultIdleTimeout
+	IdleTimeout time.Duration // how long an unwatched playback is kept; zero means DefaultIdleTimeout
 	Logger      *slog.Logger  // zero means slog.Default
 }
 
-// Player are the running playbacks. They are safe for concurrent use.
+// Player holds the running playbacks. It is safe for concurrent use.
 type Player struct {
 	o    Options
 	log  *slog.Logger
@@ -47,12 +47,12 @@ type Player struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	saving chan struct{} // holds one: the goroutine that changes stored scenes
+	saving chan struct{} // a lock, held by the goroutine that changes stored scenes
 
 	mu      sync.Mutex
 	byName  map[string]*Playback // by namespace; guarded by mu
 	store   *broker.Broker       // stores added scenes: see LoadSaved; guarded by mu
-	invalid []InvalidScene       // stored there and not in the library, by ids; guarded by mu
+	invalid []InvalidScene       // scenes that are stored but not in the library, by ids; guarded by mu
 }
 
 // NewPlayer returns a player that removes idle playbacks until Close.
@@ -63,7 +63,7 @@ func NewPlayer(o Options) *Player {
 	return s
 }
 
-// Close ends running playbacks, and waits for them. The namespaces end with their Manager.
+// Close ends running steps and waits for them. It does not remove the playbacks' namespaces.
 func (s *Player) Close() {
 	s.stop()
 	s.wg.Wait()
@@ -72,7 +72,7 @@ func (s *Player) Close() {
 // Library returns the library of scenes.
 func (s *Player) Library() *Library { return s.o.Library }
 
-// IdleTimeout returns how long an unwatched playback stays.
+// IdleTimeout returns how long an unwatched playback is kept.
 func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
 
 // Begin creates a namespace for a scene, with the scene's entities, for actor. The
@@ -101,7 +101,7 @@ func (s *Player) Begin(ctx context.Context, id, actor string) (*Playback, error)
 	return p, nil
 }
 
-// Find returns the playback in a namespace, nil if there is none, and counts as watching it.
+// Find returns the playback in a namespace, or nil if there is none. It counts as watching it.
 func (s *Player) Find(name string) *Playback {
 	p := s.Peek(name)
 	if p != nil {
@@ -110,7 +110,7 @@ func (s *Player) Find(name string) *Playback {
 	return p
 }
 
-// Peek is Find without counting as watching.
+// Peek is Find, but does not count as watching.
 func (s *Player) Peek(name string) *Playback {
 	if s == nil {
 		return nil
@@ -139,7 +139,7 @@ func (s *Player) AwaitRebuilt(ctx context.Context, name string) {
 	}
 }
 
-// Playback is Find that returns ErrNotPlaying if there is none.
+// Playback is Find, but returns ErrNotPlaying if there is no playback.
 func (s *Player) Playback(name string) (*Playback, error) {
 	if p := s.Find(name); p != nil {
 		return p, nil
@@ -154,12 +154,12 @@ func (s *Player) notPlaying(name string) error {
 	return engine.Refuse(ErrNotPlaying, "No scene is playing in a namespace '%.64s'.", name)
 }
 
-// List returns the running playbacks, by their namespaces.
+// List returns the running playbacks, by the names of their namespaces.
 func (s *Player) List() []*Playback {
 	return slices.DeleteFunc(s.allPlaybacks(), func(p *Playback) bool { return !p.exists() })
 }
 
-// allPlaybacks is List including playbacks that have lost their namespace.
+// allPlaybacks is List, but includes playbacks whose namespaces were removed.
 func (s *Player) allPlaybacks() []*Playback {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +171,8 @@ func (s *Player) allPlaybacks() []*Playback {
 	return all
 }
 
-// End ends a playback and removes its namespace, for actor, which is "" if the playback has been
-// unwatched for long.
+// End ends a playback and removes its namespace, for actor. An empty actor means that the server
+// does so, because no page has shown the playback for a while.
 func (s *Player) End(ctx context.Context, name, actor string) error {
 	p := s.Peek(name)
 	if p == nil {
@@ -182,7 +182,7 @@ func (s *Player) End(ctx context.Context, name, actor string) error {
 	return s.end(ctx, p, actor, func() bool { return true })
 }
 
-// end ends a playback, once no goroutine has the turn, if still returns true then.
+// end ends a playback once no step is played, if still returns true then.
 func (s *Player) end(ctx context.Context, p *Playback, actor string, still func() bool) error {
 	if err := p.lock(ctx); err != nil {
 		return err
@@ -206,8 +206,8 @@ func (s *Player) end(ctx context.Context, p *Playback, actor string, still func(
 	return nil
 }
 
-// evictIdle ends the playback that has been unwatched for longest, if that is a while, and reports
-// whether it did.
+// evictIdle ends the playback that has been unwatched for the longest time, if that is at least
+// evictAfter, and reports whether it did.
 func (s *Player) evictIdle(ctx context.Context) bool {
 	all := s.List()
 	if len(all) == 0 {
@@ -217,7 +217,8 @@ func (s *Player) evictIdle(ctx context.Context) bool {
 	return time.Since(oldest.lastUse()) >= evictAfter && s.End(ctx, oldest.name, "") == nil
 }
 
-// removeIdle ends playbacks that are no longer watched, and forgets those whose namespace is gone.
+// removeIdle ends playbacks that are no longer watched, and removes those whose namespaces were
+// removed, until Close.
 func (s *Player) removeIdle() {
 	every := time.NewTicker(min(time.Minute, s.IdleTimeout()))
 	defer every.Stop()

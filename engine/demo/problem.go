@@ -12,18 +12,18 @@ import (
 	"mayfly/engine"
 )
 
-// A SceneError lists the faults of a scene, at least one, in the order in which they were
+// A SceneError lists the problems of a scene, at least one, in the order in which they were
 // found. It is an engine.ErrArgument.
 type SceneError struct{ Problems []Problem }
 
-// A Problem is one fault of a scene.
+// A Problem is an error in a scene.
 type Problem struct {
 	Line int    // from 1; zero means the whole scene
 	At   string // the part: "step 2, action 1"; may be empty
 	Text string // a sentence
 }
 
-// Error returns a line for each fault.
+// Error returns a line for each problem.
 func (e *SceneError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, f := range e.Problems {
@@ -35,7 +35,8 @@ func (e *SceneError) Error() string {
 // Unwrap returns engine.ErrArgument.
 func (*SceneError) Unwrap() error { return engine.ErrArgument }
 
-// splitProblems returns the faults in an error one by one, or the error itself if it has none.
+// splitProblems returns each problem of a SceneError as an error, or err itself if it is another
+// error.
 func splitProblems(err error) (all []error) {
 	e, ok := errors.AsType[*SceneError](err)
 	switch {
@@ -49,7 +50,7 @@ func splitProblems(err error) (all []error) {
 	return all
 }
 
-// String returns "line 7, step 2, action 1: ", and the text.
+// String returns the problem in the form "line 7, step 2, action 1: text".
 func (f Problem) String() string {
 	var where []string
 	if f.Line > 0 {
@@ -87,12 +88,12 @@ type location struct {
 	path  []any
 }
 
-// in returns the place of an element of a list in it.
+// in returns the location of element i of a list in p.
 func (p location) in(list string, i int) location {
 	return location{fmt.Sprintf("%s, %s %d", p.label, strings.TrimSuffix(list, "s"), i+1), append(slices.Clip(p.path), list, i)}
 }
 
-// lineAt returns the line at the end of a path, or of its longest part that exists.
+// lineAt returns the line of the node at a path, or of its closest ancestor that exists.
 func lineAt(n ast.Node, path []any) int {
 	line := lineOf(n)
 	for _, part := range path {
@@ -119,7 +120,7 @@ func lineAt(n ast.Node, path []any) int {
 	return line
 }
 
-// member returns the member with a key, key and value, or nil if there is none.
+// member returns the key and value of the member with a key, or nil if there is none.
 func member(n ast.Node, key string) ast.Node {
 	for _, v := range members(n) {
 		if v.Key.GetToken().Value == key {

@@ -9,24 +9,25 @@ import (
 	"mayfly/engine/broker"
 )
 
-// settingPrefix precedes the ids of scenes in the keys of settings.
+// settingPrefix begins the keys of settings with scenes; the scene's id follows.
 const settingPrefix = "scene/"
 
-// An InvalidScene is a stored scene that cannot be played: an earlier version of the program accepted
-// it, or the folder of this one has another of its id.
+// An InvalidScene is a stored scene that cannot be played, because this version no longer accepts
+// it, or because a built-in scene or one of the folder now has its id.
 type InvalidScene struct {
 	ID, Text string
 	Err      error // the reason: a SceneError, or a refusal
 }
 
-// InvalidScenes returns all such scenes, by their ids. They stay until they are replaced or forgotten.
+// InvalidScenes returns all invalid scenes, by their ids. They remain until they are replaced or
+// deleted.
 func (s *Player) InvalidScenes() []InvalidScene {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.invalid)
 }
 
-// FindInvalidScene returns the one with this id; ok is false if there is none.
+// FindInvalidScene returns the invalid scene with this id; ok is false if there is none.
 func (s *Player) FindInvalidScene(id string) (u InvalidScene, ok bool) {
 	all := s.InvalidScenes()
 	if i := slices.IndexFunc(all, func(u InvalidScene) bool { return u.ID == id }); i >= 0 {
@@ -42,9 +43,9 @@ func (s *Player) dropInvalid(id string) {
 	s.invalid = slices.DeleteFunc(s.invalid, func(u InvalidScene) bool { return u.ID == id })
 }
 
-// LoadSaved replaces the added scenes by those stored in a broker's namespace, the server's own,
-// which keeps those that are added from now on. Stored scenes that can no longer be played are
-// logged, and stay: see InvalidScene.
+// LoadSaved replaces the added scenes by those stored in a broker's namespace, the server's own.
+// Scenes that are added from now on are stored there too. Stored scenes that can no longer be played
+// are logged and remain stored: see InvalidScene.
 func (s *Player) LoadSaved(ctx context.Context, b *broker.Broker) error {
 	leave, err := s.lockSaved(ctx)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Player) LoadSaved(ctx context.Context, b *broker.Broker) error {
 	return nil
 }
 
-// lockSaved locks the stored scenes against other changes, until leave is called.
+// lockSaved locks the stored scenes against other changes until leave is called.
 func (s *Player) lockSaved(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.saving <- struct{}{}:
@@ -124,7 +125,7 @@ func (s *Player) SaveScene(ctx context.Context, id string, text []byte, actor st
 	return next, s.Library().add(next)
 }
 
-// DeleteScene removes an added scene, or the InvalidScene one with that id, for actor.
+// DeleteScene removes an added scene, or the InvalidScene with that id, for actor.
 // The errors are those of Library.Remove, and of changing settings.
 func (s *Player) DeleteScene(ctx context.Context, id, actor string) error {
 	leave, err := s.lockSaved(ctx)

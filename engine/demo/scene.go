@@ -16,33 +16,33 @@ import (
 	"mayfly/engine/template"
 )
 
-// These are the limits of a scene.
+// The limits of a scene.
 const (
 	MaxBytes        = 32 << 10
 	maxEntities     = 50
 	maxSteps        = 50
-	maxActions      = 50 // of a step
-	maxExpectations = 20 // of a step
+	maxActions      = 50 // in a step
+	maxExpectations = 20 // in a step
 	maxRepeat       = 1000
 	maxTextLength   = 1000 // characters of a displayed text
 	maxWait         = 366 * 24 * time.Hour
 )
 
-// A Scene is an immutable demo.
+// A Scene is a demonstration. It does not change after it is parsed.
 type Scene struct {
-	ID       string   `yaml:"-"`       // in the Library
+	ID       string   `yaml:"-"`       // unique in a Library
 	Title    string   `yaml:"title"`   // a few words
 	Summary  string   `yaml:"summary"` // a sentence or two
 	Shows    []string `yaml:"shows"`   // ids of rules and scenarios of the specification
-	Minutes  int      `yaml:"minutes"` // how long showing it takes
+	Minutes  int      `yaml:"minutes"` // how long it takes to show the scene
 	Entities []Entity `yaml:"entities"`
 	Steps    []Step   `yaml:"steps"`
 
 	Language  string                 `yaml:"language"`  // of its texts, as a tag; empty means DefaultLanguage
 	Languages map[string]Translation `yaml:"languages"` // its texts in other languages, by their tags
 
-	Text    string `yaml:"-"` // as it was written
-	Builtin bool   `yaml:"-"` // it came with the program
+	Text    string `yaml:"-"` // the YAML
+	Builtin bool   `yaml:"-"` // it is built in
 	Added   bool   `yaml:"-"` // a user has added it to a running server: see Player.SaveScene
 }
 
@@ -53,7 +53,7 @@ type Entity struct {
 	Topic        string         `yaml:"topic"`
 	Subscription string         `yaml:"subscription"` // topic/Subscriptions/name
 	Properties   map[string]any `yaml:"properties"`   // its properties, by Service Bus' names
-	Rules        []Rule         `yaml:"rules"`        // of a subscription; none means every message
+	Rules        []Rule         `yaml:"rules"`        // of a subscription; none means that it gets every message
 
 	kind   engine.EntityKind
 	path   engine.Path
@@ -71,20 +71,20 @@ type Rule struct {
 // A Step is the part of a scene that one click plays.
 type Step struct {
 	Caption      string        `yaml:"caption"`
-	Page         string        `yaml:"page"`      // the page that shows it, below that of the namespace; empty means the one before
-	Highlight    []string      `yaml:"highlight"` // what to highlight there: entities, and messages by their names here
+	Page         string        `yaml:"page"`      // the page that shows the step, as a path below the namespace's; empty means the previous step's
+	Highlight    []string      `yaml:"highlight"` // what the page highlights: paths of entities, and names of messages in the scene
 	Actions      []Action      `yaml:"actions"`
 	Expectations []Expectation `yaml:"expect"`
 }
 
-// An Action is one operation of a step: exactly one field is set.
+// An Action is one operation of a step. Exactly one of its exported fields is set.
 type Action struct {
 	Create          *Entity          `yaml:"create"`
 	Delete          string           `yaml:"delete"` // an entity
 	Send            *Send            `yaml:"send"`
 	Receive         *Receive         `yaml:"receive"`
 	ReceiveDeferred *ReceiveDeferred `yaml:"receiveDeferred"`
-	Complete        string           `yaml:"complete"` // a received message, as in the others
+	Complete        string           `yaml:"complete"` // the name of a received message, as in the following fields
 	Abandon         string           `yaml:"abandon"`
 	Release         string           `yaml:"release"`
 	Defer           string           `yaml:"defer"`
@@ -96,10 +96,10 @@ type Action struct {
 	till Moment
 }
 
-// Send sends messages.
+// Send is an action that sends messages.
 type Send struct {
 	To               string         `yaml:"to"`
-	As               string         `yaml:"as"`   // the name of a single one
+	As               string         `yaml:"as"`   // the message's name in the scene, if it is a single one
 	Like             string         `yaml:"like"` // a message whose body and properties it copies, except those set here
 	Body             string         `yaml:"body"`
 	MessageID        string         `yaml:"messageId"`
@@ -109,40 +109,40 @@ type Send struct {
 	SessionID        string         `yaml:"sessionId"`
 	TimeToLive       string         `yaml:"timeToLive"`
 	Delay            string         `yaml:"delay"`  // until it becomes available
-	Repeat           int64          `yaml:"repeat"` // how many; zero means one; placeholders are filled in for each
-	Every            string         `yaml:"every"`  // how much later each becomes available than the one before
+	Repeat           int64          `yaml:"repeat"` // how many messages; zero means one; placeholders are filled in for each
+	Every            string         `yaml:"every"`  // the delay of each message after the one before
 	Properties       map[string]any `yaml:"properties"`
-	SequenceNumberOf string         `yaml:"sequenceNumberOf"` // a message whose sequence number becomes the property sequence-number
+	SequenceNumberOf string         `yaml:"sequenceNumberOf"` // a message whose sequence number is sent as the property sequence-number
 
 	compiled *template.CompiledDraft
 }
 
-// Receive takes messages under a lock.
+// Receive is an action that receives messages under a lock.
 type Receive struct {
 	From  string `yaml:"from"`
 	By    string `yaml:"by"`    // the receiver, for display
-	As    string `yaml:"as"`    // its name; with 1, 2, … behind it if there are several
+	As    string `yaml:"as"`    // the message's name in the scene; with 1, 2, … appended if there are several
 	Count int    `yaml:"count"` // zero means one
-	None  bool   `yaml:"none"`  // instead: expects none
+	None  bool   `yaml:"none"`  // expect that there are no messages to receive
 }
 
-// ReceiveDeferred takes a deferred message by its number.
+// ReceiveDeferred is an action that receives a deferred message by its sequence number.
 type ReceiveDeferred struct {
 	From    string `yaml:"from"`
-	Message string `yaml:"message"` // the message with that number
+	Message string `yaml:"message"` // the name of the message
 	By      string `yaml:"by"`      // the receiver, for display; empty means the previous one
-	Refused bool   `yaml:"refused"` // instead: expects a refusal
+	Refused bool   `yaml:"refused"` // expect that this fails
 }
 
-// DeadLetter moves a received message to the dead-letter queue.
+// DeadLetter is an action that moves a received message to the dead-letter queue.
 type DeadLetter struct {
 	Message     string `yaml:"message"`
 	Reason      string `yaml:"reason"`
 	Description string `yaml:"description"`
 }
 
-// An Expectation is an expected state of an entity or a message after a step, in numbers and words
-// that are checked.
+// An Expectation describes the expected state of an entity or a message after a step. It is checked
+// on the broker.
 type Expectation struct {
 	Text string `yaml:"text"` // for display
 
@@ -158,7 +158,7 @@ type Expectation struct {
 	In            string         `yaml:"in"`    // its path; for dead letters, the dead-letter queue
 	State         string         `yaml:"state"` // active, deferred, scheduled or locked
 	Reason        string         `yaml:"reason"`
-	DeliveryCount *int32         `yaml:"deliveryCount"` // failed ones
+	DeliveryCount *int32         `yaml:"deliveryCount"` // deliveries that failed
 	Body          string         `yaml:"body"`
 	Properties    map[string]any `yaml:"properties"`
 }
@@ -173,10 +173,10 @@ const (
 	AutoDelete Moment = "auto-delete" // an entity deletes itself
 )
 
-// Moments returns all kinds.
+// Moments returns all moments.
 func Moments() []Moment { return []Moment{Expiry, Activation, Unlock, AutoDelete} }
 
-// in returns its time, or zero if no such event is due.
+// in returns the time of the next event of the kind, or zero if none is due.
 func (m Moment) in(u engine.Upcoming) engine.Instant {
 	switch m {
 	case Expiry:
@@ -192,7 +192,8 @@ func (m Moment) in(u engine.Upcoming) engine.Instant {
 	}
 }
 
-// Parse parses a scene. All faults that can be found at once are returned as a SceneError.
+// Parse parses and checks a scene. The error is a SceneError with all problems that can be found at
+// once.
 func Parse(id string, text []byte) (*Scene, error) { return parse(id, text, false) }
 
 // parse is Parse. The keys of a stored scene may be those of an earlier version.
@@ -234,11 +235,11 @@ func parse(id string, text []byte, stored bool) (*Scene, error) {
 	return s, nil
 }
 
-// maxDepth is how deeply brackets in a scene may be nested; none needs more than a few.
+// maxDepth is how deeply brackets in a scene may be nested. Real scenes need only a few levels.
 const maxDepth = 20
 
-// checkNotation refuses texts that could expand to much more before they are parsed: aliases, and
-// deeply nested brackets.
+// checkNotation returns an error for texts that could need much memory or stack to parse: texts with
+// aliases, or with deeply nested brackets.
 func checkNotation(text string) error {
 	depth := 0
 	for _, t := range lexer.Tokenize(text) {

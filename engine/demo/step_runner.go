@@ -21,17 +21,17 @@ import (
 // sceneActor is the actor of a scene's operations.
 const sceneActor = "scene"
 
-// A Speed is how a step lets time pass.
+// A Speed selects how a step lets time pass.
 type Speed uint8
 
 const (
 	Instant  Speed = iota // the clock jumps from one event to the next
-	Animated              // it runs fast enough for a few seconds, so that it can be watched
+	Animated              // the clock runs so fast that each wait takes a few seconds, so that it can be watched
 )
 
 const (
 	maxRunTime = 3 * time.Second
-	maxJumps   = 10_000    // of one wait, from one event to the next
+	maxJumps   = 10_000    // jumps of one wait, each from one event to the next
 	maxBody    = 256 << 10 // bytes kept of a message's body, to send it again
 )
 
@@ -44,7 +44,7 @@ type stepRunner struct {
 	messages map[string]namedMessage // messages by their names; guarded by mu
 }
 
-// namedMessage is a message that has a name.
+// namedMessage is a message that has a name in the scene.
 type namedMessage struct {
 	key     engine.Key
 	token   engine.LockToken
@@ -55,7 +55,7 @@ type namedMessage struct {
 	body    []byte
 }
 
-// message returns the message of a name.
+// message returns the message with a name.
 func (p *stepRunner) message(name string) namedMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,8 @@ func (p *stepRunner) send(ctx context.Context, s *Send) error {
 	return nil
 }
 
-// copyContent returns the content of a message that is sent like another one.
+// copyContent returns the content and body of a message that is like k, except for the properties set
+// in c, and the body if it is not empty.
 func copyContent(k namedMessage, c engine.Content, body []byte) (engine.Content, []byte) {
 	out := k.content
 	out.MessageID, out.TTL, out.ScheduledFor = c.MessageID, c.TTL, c.ScheduledFor
@@ -208,7 +209,7 @@ func (p *stepRunner) receive(ctx context.Context, r *Receive) error {
 	return nil
 }
 
-// storeReceived stores a received message under a name, with its receiver.
+// storeReceived stores a received message and its receiver under a name.
 func (p *stepRunner) storeReceived(name, by string, m broker.Received) (err error) {
 	k := namedMessage{by: by, key: m.Message.Key, token: m.Token(), path: m.Path, seq: m.Message.Seq}
 	if k.content, err = m.Content.Content(); err != nil {
@@ -236,7 +237,7 @@ func (p *stepRunner) fetch(ctx context.Context, f *ReceiveDeferred) error {
 	return p.storeReceived(f.Message, by, got[0])
 }
 
-// jumpTo lets time pass until the next event of a kind, and returns its time, zero if no such
+// jumpTo lets time pass until the next event of a kind, and returns its time, or zero if no such
 // event is due.
 func (p *stepRunner) jumpTo(ctx context.Context, m Moment, t Speed) (engine.Instant, error) {
 	var to engine.Instant
@@ -254,13 +255,13 @@ func (p *stepRunner) passTime(ctx context.Context, to engine.Instant, t Speed) e
 			return err
 		}
 	}
-	for range maxJumps { // so that each event gets its proper time
+	for range maxJumps { // jump from event to event, so that each happens at its proper time
 		now, due, err := p.nextDue(ctx)
 		if err != nil {
 			return err
 		}
 		switch {
-		case due != 0 && due <= now: // it is being done
+		case due != 0 && due <= now: // the broker is doing due work
 		case now >= to:
 			return nil
 		case due == 0 || due > to:
@@ -269,18 +270,18 @@ func (p *stepRunner) passTime(ctx context.Context, to engine.Instant, t Speed) e
 			p.clock.JumpTo(due)
 		}
 	}
-	p.clock.JumpTo(to) // many events: the rest at once
+	p.clock.JumpTo(to) // after maxJumps, skip the other events
 	_, _, err := p.nextDue(ctx)
 	return err
 }
 
-// nextDue returns the time, and when something is due next.
+// nextDue returns the time, and when the next event is due.
 func (p *stepRunner) nextDue(ctx context.Context) (now, due engine.Instant, err error) {
 	err = p.b.Read(ctx, func(r broker.Reader) error { now, due = r.Now, r.NextDue(); return nil })
 	return now, due, err
 }
 
-// runTo lets the clock run to an instant within the time that viewers wait.
+// runTo lets the clock run to an instant in at most maxRunTime.
 func (p *stepRunner) runTo(ctx context.Context, to engine.Instant) error {
 	p.clock.RunTo(to, min(max(to.Sub(p.clock.Now()), 0), maxRunTime))
 	if err := p.b.Audit(ctx, engine.EventClockTurned, ClockChange{Running: true}.String(), sceneActor); err != nil {
@@ -291,7 +292,7 @@ func (p *stepRunner) runTo(ctx context.Context, to engine.Instant) error {
 		if wait <= 0 {
 			return nil
 		}
-		if wait == math.MaxInt64 { // a user has turned it meanwhile
+		if wait == math.MaxInt64 { // a user has stopped the clock
 			return p.finishRun(to)
 		}
 		over := time.NewTimer(wait)
@@ -307,7 +308,7 @@ func (p *stepRunner) runTo(ctx context.Context, to engine.Instant) error {
 	}
 }
 
-// finishRun ends an animated step whose clock was stopped.
+// finishRun sets the clock, which was stopped during an animated step, to the step's end.
 func (p *stepRunner) finishRun(to engine.Instant) error {
 	p.clock.JumpTo(to)
 	return nil
@@ -327,7 +328,7 @@ func (p *stepRunner) checkAll(ctx context.Context, all []Expectation) ([]CheckRe
 	return out, err
 }
 
-// compare returns how the state differs from an expectation, or zero if it does not.
+// compare returns the actual state if it differs from an expectation, or the zero Actual.
 func (p *stepRunner) compare(r broker.Reader, e Expectation) Actual {
 	if e.Entity != "" {
 		return judgeEntity(r, e)

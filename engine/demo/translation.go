@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// DefaultLanguage is the language of a scene that names none.
+// DefaultLanguage is the language of a scene that does not name one.
 const DefaultLanguage = "en"
 
-const maxLanguages = 20 // of a scene, beside its own
+const maxLanguages = 20 // translations of a scene
 
-// Translation are all texts of a scene in a language, in the scene's order.
+// Translation holds all texts of a scene in another language, in the same order.
 type Translation struct {
 	Title   string            `yaml:"title"`
 	Summary string            `yaml:"summary"`
 	Steps   []StepTranslation `yaml:"steps"`
 }
 
-// StepTranslation are the texts of a step.
+// StepTranslation holds the texts of a step.
 type StepTranslation struct {
 	Caption string   `yaml:"caption"`
 	Expect  []string `yaml:"expect"` // the text of each expectation
 }
 
-// InLanguage returns the scene with its texts in a language, a tag such as pt-BR: in exactly that one,
-// else in another variant of it, since Brazilian texts are better than none in Portugal, or
-// else as it was written. Language names the one that was chosen.
+// InLanguage returns the scene with its texts in a language, given as a tag such as pt-BR. If there
+// is no translation into exactly that language, it chooses another variant, since Brazilian texts
+// are better than none in Portugal, or else the texts as written. Language is the one chosen.
 func (s *Scene) InLanguage(tag string) *Scene {
 	if strings.EqualFold(tag, s.Language) {
 		return s
@@ -47,7 +47,7 @@ func (s *Scene) InLanguage(tag string) *Scene {
 	return s.translated(best)
 }
 
-// OtherLanguages returns the languages that a scene has beside its own.
+// OtherLanguages returns the languages of the scene's translations.
 func (s *Scene) OtherLanguages() []string { return sorted(s.Languages) }
 
 // sameLanguage reports whether two tags are variants of one language.
@@ -57,7 +57,7 @@ func sameLanguage(a, b string) bool {
 	return strings.EqualFold(a, b)
 }
 
-// translated returns the scene in a language that it has.
+// translated returns the scene in the language of one of its translations.
 func (s *Scene) translated(tag string) *Scene {
 	w, out := s.Languages[tag], *s
 	out.Language, out.Title, out.Summary, out.Steps = tag, w.Title, w.Summary, slices.Clone(s.Steps)
@@ -95,10 +95,10 @@ func Names(text string) []string {
 	return all
 }
 
-// languageTag matches as much of BCP 47 as a catalogue of texts needs.
+// languageTag matches the part of BCP 47 that scenes need.
 var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$`)
 
-// checkWords checks the texts in other languages against those of the scene.
+// checkWords checks the translations against the scene's own texts.
 func (s *Scene) checkWords(c *checker) {
 	if !languageTag.MatchString(s.Language) {
 		c.refuseIn("language", "'language' must be a tag such as en or pt-BR, not '%.64s'.", s.Language)
@@ -139,14 +139,14 @@ func (s *Step) checkWords(c *checker, w StepTranslation) {
 	c.location = at
 }
 
-// checkCount checks that a list is as long as the scene's.
+// checkCount checks that a translation's list is as long as the scene's.
 func (c *checker) checkCount(what string, want, is int) {
 	if want != is {
 		c.refuseIn(what, "The translation has %d of '%s', but the scene has %d.", is, what, want)
 	}
 }
 
-// checkTranslated checks a text against the scene's own: it is valid, and has the same names.
+// checkTranslated checks that a translated text is valid, and has the same names as the scene's own.
 func (c *checker) checkTranslated(what, own, text string) {
 	if !c.checkText(what, text) {
 		return

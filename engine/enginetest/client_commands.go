@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// LockedMessage is a message under a lock, as its receiver knows it.
+// LockedMessage is a message that a client has received under a lock.
 type LockedMessage struct {
 	Token engine.LockToken
 	Path  engine.Path
@@ -19,8 +19,8 @@ type LockedMessage struct {
 }
 
 // DoForClient runs a client's command at the broker, for a protocol that does not have it, so
-// that its scenarios can go on. It does not return the result. held has the received messages by
-// body, and fetching adds to it. Commands that are not clients' are for Do.
+// that its scenarios can continue. It returns ErrNoResult instead of the result. held has the
+// received messages by body; fetch adds to it. Other commands are passed to Do.
 func (h *Operator) DoForClient(ctx context.Context, c Command, held map[string]LockedMessage) ([]string, error) {
 	if c.Name == "limit" {
 		return h.Do(ctx, c)

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// A Protocol is a protocol by which clients use a broker: an Executor of clients' commands. A
-// command that the protocol does not have is ErrUnsupported.
+// A Protocol is an Executor that runs clients' commands through a protocol. For a command that the
+// protocol does not have, it returns ErrUnsupported.
 type Protocol interface{ Executor }
 
-// ErrNoResult is returned by a Protocol that did a command but does not learn its result, such as
-// the numbers of sent messages, in most protocols. It would have learnt of a refusal.
+// ErrNoResult is returned by a Protocol that ran a command successfully but does not get its result,
+// such as the numbers of sent messages in most protocols.
 var ErrNoResult = errors.New("this protocol does not return the result")
 
-// ErrNoAnswer is returned by a Protocol that did a command without any answer, not even a refusal.
+// ErrNoAnswer is returned by a Protocol that ran a command and gets no answer, not even a refusal.
 var ErrNoAnswer = errors.New("this protocol returns no response")
 
 // Comparison is an Executor that runs every command twice: at an Engine, and through a protocol
-// or, if it is not a client's command, through the Operator. It ends the scenario where the two
-// differ, and returns their common result.
+// or, if it is not a client's command, through the Operator. It returns their common result, or an
+// error if the two differ.
 type Comparison struct {
 	Engine   *Engine
 	Operator func(Command) ([]string, error) // see Operator.Do
@@ -34,15 +34,15 @@ type Comparison struct {
 	Counts StepCounts
 }
 
-// StepCounts counts commands by where they ran.
+// StepCounts counts commands by how they ran.
 type StepCounts struct {
-	Compared   int // through the protocol, which showed the result
-	Uncompared int // through the protocol
-	Operator   int
-	Waits      int // after: no one did anything
+	Compared   int // through the protocol, which returned the result
+	Uncompared int // through the protocol, which did not
+	Operator   int // through the Operator
+	Waits      int // the command after, which only lets time pass
 }
 
-// Add adds o.
+// Add adds the counts of o.
 func (s *StepCounts) Add(o StepCounts) {
 	s.Compared, s.Uncompared, s.Operator, s.Waits = s.Compared+o.Compared, s.Uncompared+o.Uncompared, s.Operator+o.Operator, s.Waits+o.Waits
 }
@@ -72,7 +72,7 @@ func (x *Comparison) Do(c Command) ([]string, error) {
 	return want, refusal
 }
 
-// lineOf returns the line of a refusal, if there is one.
+// lineOf returns the result line of a refusal, or none if refusal is nil.
 func lineOf(refusal error) []string {
 	if refusal == nil {
 		return nil
@@ -97,7 +97,7 @@ func answerText(lines []string, err error) string {
 	return fmt.Sprintf("%q", strings.Join(lines, "\n"))
 }
 
-// run runs a command where it belongs, and counts it.
+// run runs a command through the protocol or the Operator, and counts it.
 func (x *Comparison) run(c Command) ([]string, error) {
 	if c.Name == "after" {
 		x.Counts.Waits++
@@ -125,7 +125,7 @@ func AsRefused(err error) error { return asRefused(err) }
 // Path returns the i-th argument as a path, as protocols parse it.
 func (c Command) Path(i int) string { return string(c.path(i)) }
 
-// Numbers returns the arguments from the i-th that are numbers of messages.
+// Numbers returns the arguments from the i-th on that are sequence numbers, such as #3.
 func (c Command) Numbers(i int) (out []int64, err error) {
 	for _, a := range c.Args[min(i, len(c.Args)):] {
 		if !strings.HasPrefix(a, "#") {

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// read runs the commands that change nothing, or only count as use.
+// read runs the commands that change nothing, except that they may count as use.
 func (x *Engine) read(c Command) (lines []string, err error) {
 	switch c.Name {
 	case "peek":
@@ -22,7 +22,7 @@ func (x *Engine) read(c Command) (lines []string, err error) {
 			if r.Message.Locked() {
 				state += " locked"
 			}
-			expires := r.Message.ExpiresAt // the entity's default is not computed here (TTL-14)
+			expires := r.Message.ExpiresAt // without the entity's default time to live (TTL-14)
 			if c.path(0).IsDeadLetter() {
 				expires = 0
 			}

@@ -73,8 +73,8 @@ func (x *Engine) accepted(err error) ([]string, error) {
 	return nil, x.ended[id]
 }
 
-// sessionMessages returns the messages that a session's receiver got, and takes its remaining credit
-// back.
+// sessionMessages takes back the unused credit of a session's receiver, and returns the messages that
+// it got.
 func (x *Engine) sessionMessages(c Command) []string {
 	id := x.receivers[c.Arg(0)]
 	for !x.ns.Drain(x.now, id) && x.broken == nil {

@@ -11,18 +11,18 @@ import (
 	"mayfly/engine/value"
 )
 
-// A Generator makes random records, the same for the same seed. It fills every exported field by
-// reflection, so that a new field of a record is covered at once.
+// A Generator generates random records, the same ones for the same seed. It fills every exported
+// field by reflection, so that a new field of a record is covered at once.
 type Generator struct{ *rand.Rand }
 
 // NewGenerator returns a Generator.
 func NewGenerator(seed uint64) Generator { return Generator{rand.New(rand.NewPCG(seed, 0))} }
 
-// OneIn returns true once in n times.
+// OneIn returns true with a probability of one in n.
 func (d Generator) OneIn(n int) bool { return d.IntN(n) == 0 }
 
-// Fill gives every field of *v a random value, a quarter of them zero. Texts may hold any
-// bytes, lists have up to three elements; keys and holders are not zero.
+// Fill sets every field of *v to a random value; about a quarter of them stay zero, but no key and
+// no subqueue id. Texts may contain any bytes, and lists have up to three elements.
 func (d Generator) Fill(v any) { d.any(reflect.ValueOf(v).Elem()) }
 
 func (d Generator) any(v reflect.Value) {
@@ -69,11 +69,11 @@ func (d Generator) any(v reflect.Value) {
 	}
 }
 
-// Number returns a number of any magnitude, extremes included.
+// Number returns a random number of any magnitude, including the extremes.
 func (d Generator) Number() uint64 {
 	switch n := d.Uint64(); d.IntN(6) {
 	case 0:
-		return 1 << 63 // the least signed one
+		return 1 << 63 // the smallest signed number
 	case 1:
 		return 1<<63 - 1
 	case 2:
@@ -83,10 +83,10 @@ func (d Generator) Number() uint64 {
 	}
 }
 
-// identity returns any number but zero.
+// identity returns a random number other than zero.
 func (d Generator) identity() uint64 { return d.Number() | 1<<d.IntN(64) }
 
-// Text returns up to n bytes, which need not be UTF-8.
+// Text returns up to n random bytes, which need not be UTF-8.
 func (d Generator) Text(n int) string {
 	b := make([]byte, d.IntN(n+1))
 	for i := range b {
@@ -95,7 +95,7 @@ func (d Generator) Text(n int) string {
 	return string(b)
 }
 
-// Name returns text that can be folded.
+// Name returns a random text with characters whose case can be folded.
 func (d Generator) Name() string {
 	var b strings.Builder
 	for range 1 + d.IntN(12) {
@@ -115,7 +115,7 @@ func (d Generator) properties() value.Properties {
 	return p
 }
 
-// value returns one of any kind but the decimals' and texts' many aliases.
+// value returns a random value of almost any kind.
 func (d Generator) value() value.Value {
 	n := d.Number()
 	of := []func() value.Value{
@@ -148,7 +148,7 @@ func (d Generator) value() value.Value {
 	return of[d.IntN(len(of))]()
 }
 
-// Bytes returns n bytes.
+// Bytes returns n random bytes.
 func (d Generator) Bytes(n int) []byte {
 	b := make([]byte, 0, n+8)
 	for len(b) < n {

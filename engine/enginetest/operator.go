@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// An Operator is a broker and its operator: it runs the commands that are not clients'. A Protocol,
-// which clients use, gets the broker from it.
+// An Operator opens a broker and runs the commands on it that are not clients' commands. A Protocol
+// gets its broker from it.
 type Operator struct {
 	open      func(engine.Limits) (*broker.Broker, error)
 	limits    engine.Limits
@@ -21,13 +21,13 @@ type Operator struct {
 	lastEvent uint64 // number of the last event shown
 }
 
-// NewOperator returns an Operator whose broker is opened by the first command that is not about
-// limits. The caller of NewOperator closes it.
+// NewOperator returns an Operator that calls open at the first command that is not about limits. The
+// caller of NewOperator closes the broker.
 func NewOperator(open func(engine.Limits) (*broker.Broker, error)) *Operator {
 	return &Operator{open: open, limits: engine.DefaultLimits()}
 }
 
-// Broker returns the operator's broker.
+// Broker returns the operator's broker, and opens it if necessary.
 func (h *Operator) Broker() (*broker.Broker, error) {
 	if h.broker != nil {
 		return h.broker, nil
@@ -127,7 +127,7 @@ func (h *Operator) describe(ctx context.Context, b *broker.Broker, c Command) er
 	return err
 }
 
-// events returns those since the last call, except the server's own.
+// events returns the events since the last call, except those of the server itself.
 func (h *Operator) events(ctx context.Context, b *broker.Broker) (lines []string, err error) {
 	if _, err := b.Now(ctx); err != nil { // a turn, so that all due work is done
 		return nil, err

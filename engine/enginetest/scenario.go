@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Scenario is a test in a text file: commands, a line of four dashes, and their results, up
-// to the next empty line. Lines that begin with "#" are comments.
+// A Scenario is a test in a text file. It consists of parts: commands, a line of four dashes, and
+// their results up to the next empty line. Lines that begin with "#" are comments.
 //
 //	create queue orders DefaultMessageTimeToLive=10s
 //	send orders hello
@@ -20,77 +20,78 @@ import (
 //	#1
 //	#1 hello; expires in 1ms
 //
-// A command is words; a word with a space in it stands in double quotes. The commands and
-// their results:
+// A command is a line of words. A word that contains a space is written in double quotes. The
+// commands and their results:
 //
-//	limit NAME VALUE                      nothing; a limit of the namespace, while that is empty
+//	limit NAME VALUE                      nothing; sets a limit of the namespace, which must be empty
 //	create KIND PATH [PROPERTY=VALUE …]   nothing; kinds are queue, topic, subscription
-//	update PATH PROPERTY=VALUE …          nothing; other properties stay
+//	update PATH PROPERTY=VALUE …          nothing; does not change other properties
 //	delete PATH                           nothing
 //	rules PATH +NAME -NAME …              nothing; adds true rules, removes rules
 //	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [session=ID] [size=1000] [via=PATH] [NAME=VALUE …]
-//	                                      the numbers; one batch; in schedules, id is the MessageId of
-//	                                      all messages, size makes bodies so many bytes long, other
-//	                                      names are properties
+//	                                      the sequence numbers; sends one batch; in= schedules it, id= is the
+//	                                      MessageId of all messages, size= is the length of bodies in bytes,
+//	                                      other names are properties
 //	receive PATH [n=3] [delete]           the messages, or "nothing"
 //	fetch PATH #NUMBER … [delete] [by=NAME]
-//	                                      the messages; by the receiver of a session
+//	                                      the deferred messages; by= names the receiver of a session
 //	complete|abandon|defer|release|renew|dead-letter BODY [reason=…] [description=…] [NAME=VALUE …]
 //	                                      nothing; settles the latest delivery with this body
-//	transaction NAME                      nothing; send and the settlements take within=NAME
-//	commit|rollback NAME                  the numbers of the messages sent in it, or nothing
+//	transaction NAME                      nothing; send and settlements with within=NAME are part of it
+//	commit|rollback NAME                  the sequence numbers of the messages sent in it, or nothing
 //	peek PATH [from=#NUMBER] [session=ID] the messages
 //	cancel PATH #NUMBER …                 nothing
-//	open PATH as=NAME [credit=3]          nothing; a receiver that stays
+//	open PATH as=NAME [credit=3]          nothing; attaches a receiver
 //	close NAME                            nothing
-//	got NAME                              the messages that it got since the last got
-//	accept PATH [ID] as=NAME [delete]     the session that the receiver has from now on; without an
+//	got NAME                              the messages that the receiver got since the last got
+//	accept PATH [ID] as=NAME [delete]     the id of the session that the receiver locks; without an
 //	                                      ID the next available one
-//	take NAME [n=3]                       the messages that its receiver gets, or "nothing"
-//	leave NAME                            nothing; as a lost connection does, where close gives a session back
+//	take NAME [n=3]                       the messages that the session's receiver gets, or "nothing"
+//	leave NAME                            nothing; ends the receiver as a lost connection does, while close
+//	                                      releases its session
 //	renew-session NAME                    nothing
-//	state NAME [clear] [set=TEXT]         the state, or "none"
-//	sessions PATH [skip=1] [top=2]        the ids of those that have messages
+//	state NAME [clear] [set=TEXT]         the session's state, or "none"
+//	sessions PATH [skip=1] [top=2]        the ids of the sessions that have messages
 //	break-session PATH ID                 nothing
-//	counts PATH                           how many are in which state
+//	counts PATH                           the number of messages in each state
 //	entities                              the paths of all entities
-//	events                                what happened since the last events
+//	events                                the events since the last events command
 //	operate VERB PATH #NUMBER [to=PATH] [in=5m] [copy] [drop]
 //	                                      an operator's operation on one message: resubmit, move,
 //	                                      extend, return, dead-letter, delete, break-lock, renew,
-//	                                      send-now, reschedule; the new number if there is one;
-//	                                      drop lets a duplicate be dropped at its destination
-//	purge PATH STATE …                    how many are gone
-//	batch-delete PATH N                   how many are gone
+//	                                      send-now, reschedule; the new sequence number if there is one;
+//	                                      drop lets the destination drop a duplicate
+//	purge PATH STATE …                    the number of messages removed
+//	batch-delete PATH N                   the number of messages removed
 //	touch|pin|unpin PATH                  nothing
 //	after DURATION                        nothing; time passes
-//	needs sweeper                         nothing; the scenario needs a sweeper
+//	needs sweeper                         nothing; the scenario must run with a sweeper
 //
-// A refused command shows "refused: " and the reason, in a word.
+// The result of a refused command is "refused: " and the reason in a word or two.
 type Scenario struct {
 	Name  string
 	parts []part
 }
 
-// A part is comments, or commands with their expected results.
+// A part holds comments and empty lines, or commands with their expected results.
 type part struct {
 	text     []string
 	commands []Command
-	lines    []string // of the commands, as written
+	lines    []string // the commands as written
 	want     []string
-	checked  bool // there is a line of dashes
+	checked  bool // there is a line of dashes, so the results are compared
 }
 
 // A Command is one line of a scenario.
 type Command struct {
-	Line    int // in its file
+	Line    int // line number in the file
 	Name    string
 	Args    []string
 	Options map[string]string
-	Names   []string // of the options, in their order
+	Names   []string // names of the options, in their order
 }
 
-// Arg returns the i-th argument, empty if there are not as many.
+// Arg returns the i-th argument, or an empty string if there are fewer.
 func (c Command) Arg(i int) string {
 	if i < len(c.Args) {
 		return c.Args[i]
@@ -114,7 +115,7 @@ type Refused string
 
 func (r Refused) Error() string { return "refused: " + string(r) }
 
-// Parse reads a scenario.
+// Parse parses a scenario.
 func Parse(name, text string) (*Scenario, error) {
 	s := &Scenario{Name: name}
 	var p part
@@ -188,7 +189,7 @@ func command(line string) (c Command, err error) {
 	return c, nil
 }
 
-// Needs reports whether the scenario declares that it needs something.
+// Needs reports whether the scenario has a command "needs" with this argument.
 func (s *Scenario) Needs(what string) bool {
 	for _, p := range s.parts {
 		for _, c := range p.commands {
@@ -200,8 +201,8 @@ func (s *Scenario) Needs(what string) bool {
 	return false
 }
 
-// mayLag reports whether a command shows messages whose due changes may be pending where there
-// is no sweeper (TTL-30): without one its results are not compared.
+// mayLag reports whether the result of a command depends on the sweeper, since it shows messages
+// whose due changes may be pending (TTL-30). Without a sweeper such results are not compared.
 func mayLag(name string) bool {
 	return slices.Contains([]string{"counts", "peek", "events", "entities", "got", "sessions"}, name)
 }
@@ -248,7 +249,7 @@ func (s *Scenario) Run(x Executor, lazily bool) (text string, err error) {
 type ShownMessage struct {
 	Number     int64
 	Body       string
-	State      string // empty for an active one
+	State      string // empty for an active message
 	Failed     int    // failed deliveries
 	Expires    time.Duration
 	Expiring   bool // Expires is set

@@ -24,7 +24,7 @@ type statement struct {
 	position textRange
 }
 
-// ParseAction reads an action with up to most statements (ACT-4); params are as for ParseSQL.
+// ParseAction parses an action of up to `most` statements (ACT-4); params are as for ParseSQL.
 // Its errors are *SyntaxError. The caller checks the length of the text.
 func ParseAction(text string, params value.Properties, most int64) (*Action, error) {
 	p := newParser(text, params)
@@ -59,7 +59,7 @@ func ParseAction(text string, params value.Properties, most int64) (*Action, err
 	}
 }
 
-// statement reads one, and returns what can follow it.
+// statement parses a statement, and returns what can follow it, for an error message.
 func (p *parser) statement() (s statement, want string) {
 	from := p.token()
 	switch {
@@ -78,8 +78,8 @@ func (p *parser) statement() (s statement, want string) {
 	return s, want
 }
 
-// target reads a property that an action may change (ACT-5). A changed property does not make
-// the action late.
+// target parses a property that an action may change (ACT-5). A property that is only changed does
+// not make the action late.
 func (p *parser) target() property {
 	late, from := p.late, p.token()
 	p.inTarget = true
@@ -94,9 +94,9 @@ func (p *parser) target() property {
 // Late is the same as SQL.Late.
 func (a *Action) Late() bool { return a.late }
 
-// Apply returns m changed by the statements in their order (ACT-1). It does not change m's
-// Properties, which m shares with others. Its errors are *Error, named RuleActionException.
-// The caller checks the lengths of the texts it sets.
+// Apply returns a copy of m, changed by the statements in their order (ACT-1). It copies m's
+// Properties, which others share, before it changes them. Its errors are *Error, named
+// RuleActionException. The caller checks the lengths of the texts that it sets.
 func (a *Action) Apply(m Message) (Message, error) {
 	how := mode(0)
 	if a.MissingSystemFails {
@@ -155,14 +155,13 @@ func (c *changedMessage) apply(s *statement, to datum) (why string) {
 	return ""
 }
 
-// remove removes every property that a filter finds by the name.
+// remove removes all properties with the name, ignoring case as filters do.
 func (c *changedMessage) remove(name string) {
 	c.Properties = slices.DeleteFunc(c.Properties, func(p value.Property) bool { return strings.EqualFold(p.Name, name) })
 }
 
-// set changes the property that a filter finds by the name, or adds one. A changed property
-// keeps its spelling (MSG-4) and, where possible, its type (ACT-2). Unknown becomes null
-// (ACT-6).
+// set changes the property that a filter finds by the name, or adds one. A property keeps its
+// spelling (MSG-4) and, where possible, its type (ACT-2). Unknown becomes null (ACT-6).
 func (c *changedMessage) set(name string, to datum) {
 	i := slices.IndexFunc(c.Properties, func(p value.Property) bool { return p.Name == name })
 	if i < 0 {

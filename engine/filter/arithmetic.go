@@ -8,16 +8,16 @@ import (
 	"mayfly/engine/value"
 )
 
-// maxText is the maximum length in bytes of a text that an expression computes: the room of
-// all properties of a message. Without it a few statements that double a text would fill the
+// maxText is the maximum length in bytes of a text that an expression computes: the limit on all
+// properties of a message. Without it, a few statements that each double a text would fill the
 // memory.
 const maxText = 64 << 10
 
 // An operator is an arithmetic operator, as it is written.
 type operator byte
 
-// apply computes a op b (FILT-26). Neither has failed. If the result cannot be computed it is
-// a failure, whose text begins with a verb.
+// apply computes a op b (FILT-26); neither operand may be a failure. If the result cannot be
+// computed, it is a failure, whose text begins with a verb.
 func apply(op operator, a, b datum) datum {
 	switch {
 	case a.class == unknown || b.class == unknown:
@@ -51,7 +51,7 @@ func apply(op operator, a, b datum) datum {
 	}
 }
 
-// negate computes -d; d has not failed.
+// negate computes -d; d must not be a failure.
 func negate(d datum) datum {
 	switch d.class {
 	case unknown:

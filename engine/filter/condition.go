@@ -2,7 +2,7 @@ package filter
 
 import "mayfly/engine/value"
 
-// A condition is true, false or unknown, or fails with a reason.
+// A condition is true, false or unknown for a message, or fails with a reason.
 type condition interface {
 	test(m *Message, how mode) (r Result, why string)
 }
@@ -14,7 +14,7 @@ type elementary interface {
 	reads(m *Message, how mode, tell func(Reading))
 }
 
-// conjunction is AND.
+// conjunction is conditions joined by AND.
 type conjunction []condition
 
 func (a conjunction) test(m *Message, how mode) (Result, string) {
@@ -30,7 +30,7 @@ func (a conjunction) test(m *Message, how mode) (Result, string) {
 	return sum, ""
 }
 
-// disjunction is OR.
+// disjunction is conditions joined by OR.
 type disjunction []condition
 
 func (s disjunction) test(m *Message, how mode) (Result, string) {
@@ -54,7 +54,7 @@ func (n notCondition) test(m *Message, how mode) (Result, string) {
 	return r.not(), why
 }
 
-// A comparison is a = b and the like.
+// A comparison is a = b, a < b and so on.
 type comparison struct {
 	op       string
 	a, b     expr
@@ -145,7 +145,7 @@ func (i *inCondition) reads(m *Message, how mode, tell func(Reading)) {
 // existsCondition is EXISTS(p) and p IS NULL, which are never unknown (FILT-23).
 type existsCondition struct {
 	property
-	null, not bool // IS NULL, IS NOT NULL; neither: EXISTS
+	null, not bool // null alone: IS NULL; both: IS NOT NULL; neither: EXISTS
 	position  textRange
 }
 

@@ -7,8 +7,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// convert returns d as a value of kind k, much as C# converts (ACT-2): numbers are rounded,
-// integers to even, and must fit; a text is parsed as k, and everything but bytes can become a
+// convert returns d as a value of kind k, much as C# converts (ACT-2): numbers must fit and are
+// rounded, to integers half to even; a text is parsed as k, and everything but bytes can become a
 // text. ok is false for impossible conversions and for unknown values.
 func convert(d datum, k value.Kind) (v value.Value, ok bool) {
 	if d.value.Kind() == k {
@@ -50,7 +50,7 @@ func parseValue(text string, k value.Kind, ok bool) (value.Value, bool) {
 	return v, err == nil
 }
 
-// written returns d as a text, empty when unknown. Bytes have none.
+// written returns d as a text, which is empty if d is unknown. ok is false for bytes.
 func (d datum) written() (text string, ok bool) {
 	switch d.value.Kind() {
 	case value.Binary, value.Raw:

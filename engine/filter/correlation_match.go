@@ -11,13 +11,13 @@ import (
 
 // A requirement is one condition of a correlation filter.
 type requirement struct {
-	system      system // unless own
+	system      system // unless application
 	application bool   // on an application property
 	name        string // of an application property
 	value       value.Value
 }
 
-// conditions returns those of c, the system ones first, then the others by name.
+// conditions returns the conditions of c, first those on system properties, then the others by name.
 func (c *Correlation) conditions() []requirement {
 	var all []requirement
 	for _, s := range filterableProperties {
@@ -33,7 +33,7 @@ func (c *Correlation) conditions() []requirement {
 	return all
 }
 
-// in returns the normal form of m's value that n is about.
+// in returns the normal form of the value in m of the property that n is about.
 func (n *requirement) in(m *Message) (value.Value, bool) {
 	if !n.application {
 		return m.system(n.system)
@@ -84,7 +84,7 @@ func (c *Correlation) Explain(m *Message) []Clause {
 
 func missing(v value.Value, ok bool) (value.Value, bool) { return v, !ok }
 
-// literal returns v as in SQL, with its type if that is not obvious.
+// literal returns v as a literal in SQL, followed by its type if that is not obvious.
 func literal(v value.Value) string {
 	switch v.Kind() {
 	case value.String:
@@ -96,10 +96,9 @@ func literal(v value.Value) string {
 	}
 }
 
-// normalize returns the one value that represents all that correlation filters consider equal to
-// v: numbers of every type with the same value, exact if they are whole and as doubles
-// otherwise, where 0 equals -0 and all NaNs are equal; and moments of every type with the same
-// ticks.
+// normalize returns the same value for all values that correlation filters consider equal: numbers
+// of every type with the same value, exactly if they are integers and as doubles otherwise, where 0
+// equals -0 and all NaNs are equal; and moments of every type with the same ticks.
 func normalize(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.Long, value.ULong:
@@ -131,8 +130,8 @@ func normalize(v value.Value) value.Value {
 	}
 }
 
-// normalizeDouble returns f as an integer, if it is one that fits into 64 bits. All NaNs become
-// one.
+// normalizeDouble returns f as an integer if it is one that fits into 64 bits. It returns the same
+// value for all NaNs.
 func normalizeDouble(f float64) value.Value {
 	switch {
 	case f != f:

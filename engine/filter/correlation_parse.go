@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/value/measure"
 )
 
-// A Correlation is the conditions of a correlation filter, all of which must
+// A Correlation holds the conditions of a correlation filter, all of which must
 // hold (FILT-13). An empty text is no condition, and a filter without
 // conditions matches nothing.
 type Correlation struct {
@@ -30,7 +30,7 @@ var filterableProperties = [...]system{
 	sysContentType, sysCorrelationID, sysLabel, sysMessageID, sysReplyTo, sysReplyToSessionID, sysSessionID, sysTo,
 }
 
-// text returns where c keeps the condition on one of those.
+// text returns a pointer to the field of c with the condition on one of filterableProperties.
 func (c *Correlation) text(s system) *string {
 	switch s {
 	case sysContentType:
@@ -54,10 +54,10 @@ func (c *Correlation) text(s system) *string {
 	}
 }
 
-// ParseCorrelation reads the JSON of a description: {"Label":"x","Properties": {"n":2}}. The
+// ParseCorrelation parses the JSON form of a filter, such as {"Label":"x","Properties":{"n":2}}. The
 // conditions in Properties are texts, numbers, booleans or any value in the typed form,
-// {"type":"uuid","value":"…"}. At least one condition is needed (FILT-16). The errors are
-// sentences for the author.
+// {"type":"uuid","value":"…"}. At least one condition is needed (FILT-16). The errors are texts for
+// the author of the filter.
 func ParseCorrelation(text string) (*Correlation, error) {
 	all, err := object([]byte(text))
 	if err != nil {
@@ -89,8 +89,8 @@ func ParseCorrelation(text string) (*Correlation, error) {
 	return c, nil
 }
 
-// member returns the full name of a member of the JSON, empty if there is none, and where its
-// text is kept, nil for Properties.
+// member returns the canonical name of a member of the JSON, or an empty name if it is unknown, and
+// a pointer to its field in c, which is nil for Properties.
 func (c *Correlation) member(name string) (full string, at *string) {
 	for _, s := range filterableProperties {
 		if strings.EqualFold(name, s.String()) {
@@ -103,7 +103,7 @@ func (c *Correlation) member(name string) (full string, at *string) {
 	return "", nil
 }
 
-// conditions reads the object in Properties; null counts as absent.
+// conditions parses the object in Properties; null counts as absent.
 func conditions(b []byte) (value.Properties, error) {
 	if string(b) == "null" {
 		return nil, nil
@@ -141,7 +141,7 @@ const (
 	maxNesting    = 8
 )
 
-// A member is one of a JSON object.
+// A member is a name and a value in a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -176,8 +176,8 @@ func object(b []byte) ([]member, error) {
 	return all, nil
 }
 
-// Text returns the filter as JSON in the one form of descriptions: ParseCorrelation reads the
-// same filter from it.
+// Text returns the canonical JSON form of the filter, from which ParseCorrelation returns an equal
+// filter.
 func (c *Correlation) Text() string {
 	var parts []string
 	for _, s := range filterableProperties {
@@ -197,7 +197,7 @@ func (c *Correlation) Text() string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// plainJSON writes v as plain JSON if that parses to v again, else in the typed form.
+// plainJSON returns v as plain JSON if that parses to v again, else in the typed form.
 func plainJSON(v value.Value) string {
 	switch v.Kind() {
 	case value.String:
@@ -224,7 +224,7 @@ func plainJSON(v value.Value) string {
 	return string(b)
 }
 
-// quote writes a text as JSON.
+// quote returns s as a JSON string.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil { // a string can always be written

@@ -17,11 +17,11 @@ const (
 	whole                 // an integer that an int64 holds
 	huge                  // an integer that only a uint64 holds
 	floating              // a float, double or decimal
-	textual               // text of any kind, a char too
-	moment                // a timestamp or datetime-offset
+	textual               // text of any kind, including a char
+	moment                // a timestamp, datetime or datetime-offset
 	span                  // a timespan
 	boolean
-	distinct // anything else: equal to itself at most
+	distinct // anything else, which equals at most itself
 )
 
 // A datum is a value during a computation.
@@ -29,7 +29,7 @@ type datum struct {
 	value value.Value
 	n     int64 // whole: the number; huge: its bits; floating: the bits of the double; boolean: 0 or 1; span: ticks; moment: milliseconds since 1970
 	class class
-	ticks uint16 // moment: those above n, fewer than ticksPerMilli
+	ticks uint16 // moment: ticks to add to n, fewer than ticksPerMilli
 }
 
 const (

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// decimalJSON writes a decimal like value.Value.DecimalText, and non-canonical ones as the
-// standard reads them: an infinity, a NaN, or zero.
+// decimalJSON returns a decimal as value.Value.DecimalText does, and a non-canonical one as the
+// standard interprets it: an infinity, a NaN, or zero.
 func decimalJSON(v value.Value) string {
 	s := v.DecimalText()
 	hex, ok := strings.CutPrefix(s, "0x")
@@ -43,8 +43,8 @@ func decimalDouble(v value.Value) float64 {
 	return f
 }
 
-// decimalNumber returns a decimal's number alone: the same text for 1.0 and 1.00, for 0 and
-// -0, and for all NaNs.
+// decimalNumber returns a text that depends on a decimal's number only: it is the same for 1.0 and
+// 1.00, for 0 and -0, and for all NaNs.
 func decimalNumber(v value.Value) string {
 	s, minus := strings.CutPrefix(decimalJSON(v), "-")
 	sign := ""

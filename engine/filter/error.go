@@ -4,14 +4,14 @@ import (
 	"fmt"
 )
 
-// These are the names an Error may have, which become the DeadLetterReason (FILT-31).
+// The names of an Error. They become the DeadLetterReason (FILT-31).
 const (
 	FilterException     = "FilterException"     // a filter could not be evaluated
 	RuleActionException = "RuleActionException" // an action failed
 )
 
 // An Error says why a filter or an action could not be evaluated for one
-// message (FILT-31). Other messages may pass.
+// message (FILT-31). For other messages, it may succeed.
 type Error struct {
 	Name string // the exception, for the DeadLetterReason
 	Text string // a sentence, for the DeadLetterErrorDescription
@@ -22,9 +22,9 @@ func (e *Error) Error() string { return e.Text }
 // A SyntaxError describes where and why a text is not a filter or an action (FILT-28).
 type SyntaxError struct {
 	Pos   int    // runes before the fault
-	Found string // the text there, shortened; empty at the end of the text
-	Want  string // the expected token there, as part of a sentence
-	Text  string // a sentence instead, if the fault is not about the next token; Want is empty then
+	Found string // the text at Pos, shortened; empty at the end of the text
+	Want  string // the token expected at Pos, as part of a sentence
+	Text  string // a sentence instead of Want, if the fault is not that the token at Pos is unexpected
 }
 
 // Error returns a sentence. The position in it counts from 1.

@@ -12,13 +12,13 @@ type Clause struct {
 	From, To int    // its position in the text, in runes; both zero in a correlation filter
 	Text     string // its source
 	Result   Result
-	Error    string    // why it failed; empty unless Result is Failed
+	Error    string    // why the condition failed; empty unless Result is Failed
 	Reads    []Reading // the properties it reads, each once
 }
 
 // A Reading is a property that a condition reads.
 type Reading struct {
-	Name    string      // an application property as the filter spells it, another as sys.Label
+	Name    string      // an application property as the filter spells it, or a system property such as sys.Label
 	Value   value.Value // the message's value; null if missing
 	Missing bool
 }

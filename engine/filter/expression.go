@@ -26,7 +26,7 @@ const missingFails mode = 1
 // A property is an expression that names one property of a message.
 type property interface {
 	expr
-	// find returns the value, if there is one, or why the property cannot be determined.
+	// find returns the property's value, if there is one, or why it cannot be determined.
 	find(m *Message, how mode) (v value.Value, ok bool, failure string)
 }
 
@@ -149,7 +149,7 @@ func (c *namedProperty) reads(m *Message, how mode, tell func(Reading)) {
 	}
 }
 
-// newID is newid().
+// newID is the function newid().
 type newID struct{ position textRange }
 
 func (n *newID) eval(m *Message, _ mode) datum {
@@ -169,8 +169,8 @@ func (n *newID) eval(m *Message, _ mode) datum {
 
 func (n *newID) reads(*Message, mode, func(Reading)) {}
 
-// A chain is operations of one precedence from left to right. It is flat so that a long sum
-// needs no deep stack.
+// A chain is a series of operations of one precedence, evaluated from left to right. It is flat, so
+// that a long sum needs no deep stack.
 type chain struct {
 	first    expr
 	rest     []link

@@ -1,6 +1,6 @@
 package filter
 
-// The conditions of the grammar (§14.3), from the loosest.
+// The conditions of the grammar (§14.3), from the lowest precedence to the highest.
 
 func (p *parser) or() part {
 	from := p.token()
@@ -88,7 +88,8 @@ func (p *parser) predicate() part {
 	return left
 }
 
-// comparisonSign returns the canonical spelling of a comparison, empty if s is none.
+// comparisonSign returns the canonical spelling of the comparison operator s, or an empty string if
+// s is none.
 func comparisonSign(s string) string {
 	switch s {
 	case "=", "<>", "<", "<=", ">", ">=":
@@ -125,7 +126,7 @@ func (p *parser) likeCondition(from token, left part, not bool) part {
 		l.escape = p.asExpr(right)
 	}
 	l.position = p.rangeFrom(from)
-	// Constant operands are compiled, or refused, once.
+	// If the pattern and escape are constant, they are compiled or refused now.
 	pattern, known := constantValue(l.pattern)
 	escape, escapeKnown := constantValue(l.escape)
 	ready, why := newLike(pattern, escape, escapeKnown)
@@ -140,7 +141,8 @@ func (p *parser) likeCondition(from token, left part, not bool) part {
 	return elementaryPart(l)
 }
 
-// constantValue returns the value of a constant other than NULL; an empty text for other expressions.
+// constantValue returns the value of a constant other than NULL, and an empty text for other
+// expressions.
 func constantValue(e expr) (d datum, ok bool) {
 	if c, is := e.(*constant); is && c.datum.class != unknown {
 		return c.datum, true
@@ -150,7 +152,7 @@ func constantValue(e expr) (d datum, ok bool) {
 
 func elementaryPart(e elementary) part { return part{cond: e, position: e.textPosition()} }
 
-// afterCondition returns what can follow x; end is always among it.
+// afterCondition returns what can follow x, for an error message; end is the last alternative.
 func (p *parser) afterCondition(x part, end string) string {
 	if x.cond == nil {
 		return "an operator, AND, OR or " + end

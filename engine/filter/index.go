@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// An Index finds the matches for a message among many correlation filters. The cost grows with
-// the number of different sets of properties they use, not with the number of filters
+// An Index finds the filters that match a message among many correlation filters. The cost grows
+// with the number of different sets of properties that they use, not with the number of filters
 // (FILT-18). The zero Index is empty.
 type Index[T comparable] struct {
 	seed   maphash.Seed
@@ -18,10 +18,11 @@ type Index[T comparable] struct {
 	count  int
 }
 
-// A group is the filters that use the same properties, by the hash of the values they require.
+// A group holds the filters that use the same set of properties, by the hash of the values that they
+// require.
 type group[T comparable] struct {
 	keys   []requirement // without values
-	name   string        // of the group
+	name   string        // its key in byKeys
 	filter map[uint64][]entry[T]
 }
 
@@ -30,8 +31,8 @@ type entry[T comparable] struct {
 	t     T
 }
 
-// Add adds c under t. Filters without conditions match nothing. The same c under two t, or t
-// with two c, count as two.
+// Add adds the filter c, which Match reports as t. A filter without conditions matches nothing. The
+// same c may be added with several t, and the same t with several c.
 func (x *Index[T]) Add(c *Correlation, t T) {
 	if x.byKeys == nil {
 		x.seed, x.byKeys = maphash.MakeSeed(), map[string]int{}
@@ -118,9 +119,9 @@ func (x *Index[T]) hash(values []value.Value) uint64 {
 	return h
 }
 
-// parts returns the properties that c uses, a name for the set of them, and the values it
-// requires. Names that differ only in case are different: the case decides which property of a
-// message is found (MSG-4).
+// parts returns the properties that c uses, a name for the set of them, and the values that it
+// requires. Names that differ only in case are different, since the case decides which property of
+// a message is found (MSG-4).
 func parts(c *Correlation) (name string, keys []requirement, wants []value.Value) {
 	var b []byte
 	for _, n := range c.conditions() {

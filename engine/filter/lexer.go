@@ -25,7 +25,7 @@ const (
 type token struct {
 	sort     tokenKind
 	from, to int
-	text     string // without quotes, and doubled quotes single
+	text     string // without the enclosing quotes, and with doubled quotes as one
 }
 
 // A lexer splits a text into tokens.
@@ -34,7 +34,7 @@ type lexer struct {
 	at int
 }
 
-// tokens returns all tokens of in. The last is endToken or badToken, and no other is.
+// tokens returns all tokens of in. Only the last one is an endToken or badToken.
 func tokens(in string) []token {
 	l := lexer{in: in}
 	var all []token
@@ -47,7 +47,7 @@ func tokens(in string) []token {
 	}
 }
 
-// rune returns the rune at l.at and its size, zero at the end.
+// rune returns the rune at l.at and its size, which is zero at the end of the text.
 func (l *lexer) rune() (rune, int) {
 	if l.at == len(l.in) {
 		return 0, 0
@@ -106,7 +106,8 @@ func (l *lexer) next() token {
 	return token{badToken, from, from + size, why}
 }
 
-// quoted reads up to mark, where two marks stand for one.
+// quoted reads up to the closing mark, where a doubled mark stands for one. open is the error text
+// if there is no closing mark.
 func (l *lexer) quoted(s tokenKind, mark byte, open string) token {
 	from := l.at
 	l.at++
@@ -156,8 +157,8 @@ func (l *lexer) number() token {
 	return token{s, from, l.at, l.in[from:l.at]}
 }
 
-// fraction reports whether a point begins a number, as in .5: digits follow it, and there is
-// no name before it whose property it could separate.
+// fraction reports whether the point at l.at begins a number, as in .5: a digit follows it, and no
+// name precedes it, as in sys.Label.
 func (l *lexer) fraction() bool {
 	before, _ := utf8.DecodeLastRuneInString(l.in[:l.at])
 	return l.at+1 < len(l.in) && digit(rune(l.in[l.at+1])) && !inName(before) && before != ']' && before != '"'

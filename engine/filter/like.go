@@ -6,17 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// A like is a compiled pattern of LIKE (FILT-22). Matching takes time proportional to the
-// text; with a _ between two %, to the text times the length between them over 64.
+// A like is a compiled pattern of LIKE (FILT-22). Matching takes time proportional to the length of
+// the text; if there is a _ between two %, times the length of the pattern between them divided by
+// 64.
 type like struct {
-	pieces []piece // between the %; the first and the last match at the ends of the text
+	pieces []piece // the parts between the %; the first and the last match at the ends of the text
 }
 
-// A piece of a pattern matches as many characters as it has.
+// A piece is a part of a pattern without %. It matches as many characters as it has.
 type piece struct {
-	literal string // unless there is a wildcard or a byte that is not UTF-8
+	literal string // empty if there is a wildcard or a byte that is not UTF-8
 	runes   []rune
-	search  *search // of a piece in the middle that has no literal
+	search  *search // for a piece in the middle that has no literal
 }
 
 // wildcard is the rune for _ in a pattern.
@@ -32,7 +33,7 @@ func decodeRune(s string) (rune, int) {
 	return r, size
 }
 
-// newLike compiles a pattern, or returns what is wrong with it. Neither pattern nor escape is
+// newLike compiles a pattern, or returns what is wrong with it. Neither pattern nor escape may be
 // unknown.
 func newLike(pattern, escape datum, escaped bool) (l *like, why string) {
 	if pattern.class != textual {
@@ -116,7 +117,7 @@ func (l *like) matches(s string) bool {
 	return true
 }
 
-// start reports whether s begins with the piece, and returns how many bytes of s that is.
+// start reports whether s begins with the piece; n is how many bytes of s it matches.
 func (p *piece) start(s string) (n int, ok bool) {
 	if p.literal != "" {
 		return len(p.literal), strings.HasPrefix(s, p.literal)
@@ -131,7 +132,7 @@ func (p *piece) start(s string) (n int, ok bool) {
 	return n, true
 }
 
-// end reports whether s ends with the piece, and returns how many bytes of s that is.
+// end reports whether s ends with the piece; n is how many bytes of s it matches.
 func (p *piece) end(s string) (n int, ok bool) {
 	if p.literal != "" {
 		return len(p.literal), strings.HasSuffix(s, p.literal)

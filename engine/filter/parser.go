@@ -9,19 +9,19 @@ import (
 	"mayfly/engine/value"
 )
 
-// maxDepth is how many brackets may be open.
+// maxDepth is how deeply brackets may be nested.
 const maxDepth = 100
 
-// A parser uses recursive descent and never backtracks. After the first mistake it sees only
-// the end of the text, so that everything returns.
+// A parser uses recursive descent and never backtracks. After the first error its next token is the
+// end of the text, so that all functions return.
 type parser struct {
 	in        string
 	tokens    []token
 	params    value.Properties
 	depth     int
 	inTarget  bool // the target of an action is being read
-	last      int  // where the last token ended, in bytes
-	late      bool
+	last      int  // offset of the end of the last token
+	late      bool // a property or function that SQL.Late is about was read
 	between   bool // BETWEEN is allowed, as in selectors of JMS
 	fixedLike bool // a pattern of LIKE must be constant, as in all selectors
 	err       *SyntaxError
@@ -59,7 +59,7 @@ func (p *parser) rangeFrom(from token) textRange {
 	return textRange{p.in, from.from, max(p.last, from.from)}
 }
 
-// fail records the first mistake.
+// fail records the first error.
 func (p *parser) fail(e SyntaxError, at textRange) {
 	if p.err == nil {
 		e.Pos = utf8.RuneCountInString(p.in[:at.from])
@@ -69,10 +69,10 @@ func (p *parser) fail(e SyntaxError, at textRange) {
 	p.tokens = []token{{sort: endToken, from: len(p.in), to: len(p.in)}}
 }
 
-// refuse records what is wrong with the text at a position.
+// refuse records an error about a part of the text.
 func (p *parser) refuse(at textRange, why string) { p.fail(SyntaxError{Text: why}, at) }
 
-// expected records what the next token should have been.
+// expected records an error that says what was expected instead of the next token.
 func (p *parser) expected(what string) {
 	t := p.token()
 	at := textRange{p.in, t.from, t.to}
@@ -92,7 +92,7 @@ func isWord(t token, keyword string) bool {
 
 func isSign(t token, s string) bool { return t.sort == signToken && t.text == s }
 
-// word reads a keyword if it is next, and sign a sign.
+// word reads a keyword if it is next, and reports whether it was; sign does the same for a sign.
 func (p *parser) word(keyword string) bool {
 	is := p.atWord(keyword)
 	if is {
@@ -115,7 +115,7 @@ func (p *parser) needSign(s, what string) {
 	}
 }
 
-// openBracket and shut count open brackets.
+// openBracket and closeBracket count open brackets.
 func (p *parser) openBracket() {
 	if p.depth++; p.depth > maxDepth {
 		t := p.token()
@@ -125,7 +125,7 @@ func (p *parser) openBracket() {
 
 func (p *parser) closeBracket() { p.depth-- }
 
-// isReserved reports whether a word is a name only in brackets or quotes.
+// isReserved reports whether s is a keyword, which can be a name only in brackets or quotes.
 func isReserved(s string) bool {
 	for _, k := range [...]string{"AND", "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ESCAPE", "EXISTS", "TRUE", "FALSE"} {
 		if strings.EqualFold(s, k) {
@@ -135,7 +135,7 @@ func isReserved(s string) bool {
 	return false
 }
 
-// asExpr returns a part as an expression, and refuses a condition.
+// asExpr returns a part as an expression; a condition is an error.
 func (p *parser) asExpr(x part) expr {
 	if x.cond != nil {
 		p.refuse(x.position, "A value is needed here, not a condition.")
@@ -144,7 +144,7 @@ func (p *parser) asExpr(x part) expr {
 	return x.expr
 }
 
-// asCondition returns a part as a condition, which only some expressions can be.
+// asCondition returns a part as a condition; an expression that cannot be boolean is an error.
 func (p *parser) asCondition(x part) condition {
 	if x.cond != nil {
 		return x.cond

@@ -3,7 +3,7 @@ package filter
 // A Result is the result of a condition.
 type Result uint8
 
-// The results are the three of the logic (FILT-29), and a failed evaluation.
+// The three truth values (FILT-29), and a failed evaluation.
 const (
 	False Result = iota
 	Unknown

@@ -1,12 +1,12 @@
 package filter
 
-// A search finds a piece of a pattern by keeping one bit for each character of the piece:
-// whether the characters up to it match the text up to the present position. Its size is
-// proportional to the piece, whatever its contents.
+// A search finds a piece of a pattern with the bitap algorithm: it keeps one bit for each character
+// of the piece, which says whether the piece up to that character matches the text that ends at the
+// present position. Its size is proportional to the length of the piece.
 type search struct {
 	length int
 	any    []uint64          // positions of wildcards
-	dense  map[rune][]uint64 // positions of a frequent character, or a wildcard
+	dense  map[rune][]uint64 // positions of a frequent character and of wildcards
 	rare   map[rune][]int    // positions of other characters
 }
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ParseSelector parses a message selector of JMS: a filter that may use BETWEEN as well. Names
-// of properties are those of application properties. names are the JMS headers that the
-// selector reads, in lower case; the caller adds these headers to the message's properties.
-// The pattern of LIKE must be constant. Its errors are *SyntaxError.
+// ParseSelector parses a message selector of JMS: a filter that may also use BETWEEN. Its properties
+// are application properties. names are the JMS headers that the selector reads, in lower case; the
+// caller must add these headers to the message's properties. The pattern of LIKE must be constant.
+// Its errors are *SyntaxError.
 func ParseSelector(text string) (f *SQL, names []string, err error) {
 	p := newParser(text, nil)
 	p.between, p.fixedLike = true, true
@@ -23,15 +23,15 @@ func ParseSelector(text string) (f *SQL, names []string, err error) {
 }
 
 // ParseSQLSelector is ParseSQL for a message selector: the pattern of LIKE must be constant. A
-// receiver's selector is evaluated where all other work of a namespace waits, and a pattern
-// that comes with each message would let the sender choose how long that takes.
+// receiver's selector is evaluated by the goroutine that serves the whole namespace, and with a
+// pattern from a message, the sender could choose how long that takes.
 func ParseSQLSelector(text string) (*SQL, error) {
 	p := newParser(text, nil)
 	p.fixedLike = true
 	return p.filter()
 }
 
-// betweenCondition reads the bounds of BETWEEN.
+// betweenCondition parses the bounds of BETWEEN.
 func (p *parser) betweenCondition(from token, left part, not bool) part {
 	x := p.asExpr(left)
 	low := p.asExpr(p.sum())

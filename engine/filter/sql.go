@@ -4,22 +4,23 @@ import "mayfly/engine/value"
 
 // An SQL is a parsed SQL filter.
 type SQL struct {
-	// MissingSystemFails is the switch of FILT-30: a system property that the message does not
-	// have fails the evaluation, as documented, rather than being NULL. EXISTS and IS NULL are
-	// not affected. Set it before the filter is shared.
+	// MissingSystemFails selects the documented behaviour in FILT-30: if the message does not
+	// have a system property, the evaluation fails, instead of taking it as NULL. EXISTS and IS
+	// NULL are not affected. Set it before the filter is shared.
 	MissingSystemFails bool
 
 	root condition
 	late bool
 }
 
-// ParseSQL reads a filter. The names of params start with @; using a missing one fails the
-// evaluation (FILT-25). Its errors are *SyntaxError. The caller checks the length of the text.
+// ParseSQL parses a filter. The names of params start with @; a filter that uses a parameter
+// without a value fails in evaluation (FILT-25). Its errors are *SyntaxError. The caller checks the
+// length of the text.
 func ParseSQL(text string, params value.Properties) (*SQL, error) {
 	return newParser(text, params).filter()
 }
 
-// filter reads a whole filter.
+// filter parses a whole filter.
 func (p *parser) filter() (*SQL, error) {
 	x := p.or()
 	if p.token().sort != endToken {
@@ -39,8 +40,8 @@ func (f *SQL) mode() mode {
 	return 0
 }
 
-// Matches reports whether the filter is true for m; unknown is not (FILT-29). Its errors are
-// *Error, named FilterException.
+// Matches reports whether the filter is true for m. An unknown result does not match (FILT-29). Its
+// errors are *Error, named FilterException.
 func (f *SQL) Matches(m *Message) (bool, error) {
 	r, why := f.root.test(m, f.mode())
 	if r == Failed {
@@ -49,6 +50,7 @@ func (f *SQL) Matches(m *Message) (bool, error) {
 	return r == True, nil
 }
 
-// Late reports whether the filter reads a sequence number, the enqueued time or a newid(): it
-// must be evaluated when those are known, for each message again.
+// Late reports whether the filter uses newid() or a property that is known only once the message is
+// stored, such as the sequence number. Such a filter must be evaluated then, and again for each
+// message.
 func (f *SQL) Late() bool { return f.late }

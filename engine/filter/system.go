@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// A system is one of the system properties that SQL can name (FILT-21): all that the
-// documentation lists for a message.
+// A system is a system property that SQL can name (FILT-21). They are all that the documentation
+// lists for a message.
 type system uint8
 
 const (
@@ -23,10 +23,10 @@ const (
 	sysContentType
 	sysPartitionKey
 	sysViaPartitionKey
-	sysTimeToLive // actions may set this one and those above; those above it are texts
+	sysTimeToLive // actions may set this one and those above, which are texts
 	sysScheduled  // setting it has no effect (SCH-15)
 	sysPersistence
-	sysSequenceNumber // this one and those below are the broker's: no action may set them
+	sysSequenceNumber // the broker sets this one and those below; no action may
 	sysEnqueuedSequenceNumber
 	sysEnqueuedTime
 	sysExpiresAt
@@ -38,14 +38,14 @@ const (
 	sysLockToken
 )
 
-// systemNames are in the order of the constants.
+// systemNames holds the names in the order of the constants.
 var systemNames = [...]string{
 	"MessageId", "CorrelationId", "SessionId", "ReplyTo", "ReplyToSessionId", "Label", "To", "ContentType", "PartitionKey", "ViaPartitionKey",
 	"TimeToLive", "ScheduledEnqueueTimeUtc", "ForcePersistence",
 	"SequenceNumber", "EnqueuedSequenceNumber", "EnqueuedTimeUtc", "ExpiresAtUtc", "Size", "DeadLetterSource", "DeliveryCount", "State", "LockedUntilUtc", "LockToken",
 }
 
-// systemNamed returns the property called name, in any case (FILT-20).
+// systemNamed returns the property called name, ignoring case (FILT-20).
 func systemNamed(name string) (system, bool) {
 	for s, n := range systemNames {
 		if strings.EqualFold(n, name) {
@@ -61,8 +61,8 @@ func systemNamed(name string) (system, bool) {
 	return 0, false
 }
 
-// systems returns the names that are allowed where p is: the target of an action must not be
-// one of the broker's own.
+// systems returns the names that are allowed at the parser's position, for an error message. The
+// target of an action must not be read-only.
 func (p *parser) systems() string {
 	names := systemNames[:]
 	if p.inTarget {
@@ -79,7 +79,7 @@ func (s system) readOnly() bool { return s >= sysSequenceNumber }
 // late reports whether the property is known only once the message is stored.
 func (s system) late() bool { return s >= sysSequenceNumber && s <= sysDeadLetterSource }
 
-// text returns where m keeps a text property, nil for the others.
+// text returns a pointer to the field of m with a text property, nil for other properties.
 func (m *Message) text(s system) *string {
 	switch s {
 	case sysMessageID:
@@ -109,7 +109,7 @@ func (m *Message) text(s system) *string {
 	}
 }
 
-// system returns the value of a property; null and not ok if m does not have it.
+// system returns the value of a property. If m does not have it, the value is null and ok is false.
 func (m *Message) system(s system) (v value.Value, ok bool) {
 	number := int64(0)
 	switch s {
@@ -128,7 +128,7 @@ func (m *Message) system(s system) (v value.Value, ok bool) {
 	case sysTimeToLive:
 		return value.OfTimespan(m.timeToLive()), true
 	case sysPersistence:
-		return value.OfBool(false), true // there is no express entity that would need it
+		return value.OfBool(false), true // the broker has no express entities, whose messages would not be persistent
 	case sysDeliveryCount:
 		return value.OfInt(m.DeliveryCount), true
 	case sysState:
@@ -144,7 +144,7 @@ func (m *Message) system(s system) (v value.Value, ok bool) {
 	return value.Value{}, false
 }
 
-// timestampOf returns a time in milliseconds since 1970; zero is none.
+// timestampOf returns a timestamp for milliseconds since 1970; ok is false for zero, which means none.
 func timestampOf(ms int64) (value.Value, bool) {
 	if ms == 0 {
 		return value.Value{}, false
@@ -152,7 +152,8 @@ func timestampOf(ms int64) (value.Value, bool) {
 	return value.OfTimestamp(ms), true
 }
 
-// timeToLive returns ticks: .NET's largest TimeSpan for a message without one.
+// timeToLive returns the time to live in ticks of 100 ns; for a message without one, .NET's largest
+// TimeSpan.
 func (m *Message) timeToLive() int64 {
 	switch {
 	case m.TimeToLive == 0:
@@ -164,8 +165,8 @@ func (m *Message) timeToLive() int64 {
 	}
 }
 
-// setTimeToLive executes SET sys.TimeToLive. why is the requirement that the value does not
-// meet.
+// setTimeToLive executes SET sys.TimeToLive. why says what the value would have to be, or is empty
+// if the value is valid.
 func (m *Message) setTimeToLive(to datum) (why string) {
 	if to.class == unknown {
 		m.TimeToLive = 0

@@ -11,7 +11,7 @@ import (
 
 // The expressions of the grammar (§14.3).
 
-// sum, product and unary read expressions.
+// sum, product and unary parse expressions.
 func (p *parser) sum() part {
 	return p.chain(p.product, "+", "-")
 }
@@ -42,7 +42,7 @@ func (p *parser) chain(operand func() part, ops ...string) part {
 	return part{expr: c, position: c.position}
 }
 
-// unary reads any number of signs, and the expression behind them.
+// unary parses any number of signs, and the expression after them.
 func (p *parser) unary() part {
 	var signs []token
 	for p.atSign("-") || p.atSign("+") {
@@ -51,7 +51,7 @@ func (p *parser) unary() part {
 	}
 	var x part
 	if t, last := p.token(), len(signs)-1; last >= 0 && t.sort == integerToken {
-		// With its sign, because the least int64 is no int64 without.
+		// Parse the number with its sign, because the smallest int64 has no positive counterpart.
 		p.advance()
 		x = p.integer(signs[last].text+t.text, p.rangeFrom(signs[last]))
 		signs = signs[:last]
@@ -111,7 +111,7 @@ func (p *parser) integer(digits string, at textRange) part {
 	return part{expr: &constant{datumOf(value.OfLong(n))}, position: at}
 }
 
-// bracketed reads a condition or an expression, depending on the content.
+// bracketed parses a condition or an expression in brackets, depending on the content.
 func (p *parser) bracketed() part {
 	from := p.token()
 	p.advance()
@@ -125,7 +125,7 @@ func (p *parser) bracketed() part {
 	return inside
 }
 
-// call reads newid() or property(name).
+// call parses newid() or property(name).
 func (p *parser) call() part {
 	from := p.token()
 	p.advance()
@@ -152,7 +152,7 @@ func (p *parser) call() part {
 	}
 }
 
-// property reads the name of a property.
+// property parses the name of a property.
 func (p *parser) property(what string) property {
 	t := p.token()
 	if t.sort != nameToken && (t.sort != wordToken || isReserved(t.text)) {

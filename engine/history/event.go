@@ -55,7 +55,7 @@ func Columns() []string {
 }
 
 // Cells returns e as a row of a table. Texts that a spreadsheet would take for formulas are
-// made harmless.
+// escaped.
 func (e Event) Cells() []string {
 	n := func(n int64) string {
 		if n == 0 {

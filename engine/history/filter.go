@@ -92,7 +92,7 @@ func (f Filter) kinds() (of []engine.EventKind) {
 	if of = slices.Clone(groupKinds[f.Group]); !f.NamespaceOnly {
 		return of
 	}
-	if f.Group == AnyGroup { // not kinds of later versions: what their events reveal is unknown here
+	if f.Group == AnyGroup { // without kinds of later versions, because it is unknown whether they belong to the server
 		for _, g := range Groups() {
 			of = append(of, groupKinds[g]...)
 		}
@@ -118,7 +118,7 @@ type Filter struct {
 	From          engine.Instant       // inclusive; zero means no bound
 	Until         engine.Instant       // exclusive; zero means no bound
 	Before        engine.HistoryCursor // only events before this one; zero means no bound
-	NamespaceOnly bool                 // leaves out events of the server that do not belong to the namespace: only callers who may see every namespace get those
+	NamespaceOnly bool                 // leaves out events of the server, which only callers who may see every namespace get
 }
 
 // queries returns the history queries that together cover every event f selects; match filters
@@ -147,7 +147,7 @@ func (f Filter) queries() []engine.HistoryQuery {
 	}
 }
 
-// searches reports whether f has a condition that a history cannot look up.
+// searches reports whether f has a condition that a HistoryQuery cannot express.
 func (f Filter) searches() bool { return f.Actor != "" || f.Text != "" }
 
 // match reports whether f selects an event that one of its queries returned.

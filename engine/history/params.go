@@ -33,8 +33,8 @@ func Params() []string {
 // maxTextLength bounds the actor and text searched for, in bytes.
 const maxTextLength = 200
 
-// ParseFilter parses a filter from query parameters. A parameter that cannot be read is left out, and
-// wrong has an engine.ErrArgument under its name.
+// ParseFilter parses a filter from query parameters. It ignores a parameter that it cannot parse, and
+// sets an engine.ErrArgument under its name in wrong.
 func ParseFilter(q url.Values, limits engine.Limits) (f Filter, wrong map[string]error) {
 	wrong = map[string]error{}
 	word := func(name string, read func(string) error) {
@@ -152,7 +152,7 @@ func formatTime(at engine.Instant) string {
 	}
 }
 
-// FormatCursor formats a place in the history for query strings: its instant in milliseconds,
+// FormatCursor formats a position in the history for query strings: its instant in milliseconds,
 // its epoch and its number.
 func FormatCursor(p engine.HistoryCursor) string { return fmt.Sprintf("%d-%d-%d", p.At, p.Epoch, p.N) }
 

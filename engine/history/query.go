@@ -12,8 +12,8 @@ import (
 const (
 	// batchSize is how many events are read at once when searching.
 	batchSize = 500
-	// maxScanned is how many events one Query reads when it searches for what a history cannot
-	// look up.
+	// maxScanned is how many events one Query reads at most if the filter has a condition that
+	// a HistoryQuery cannot express.
 	maxScanned = 10_000
 )
 
@@ -22,12 +22,12 @@ type Page struct {
 	Events []engine.HistoryEvent
 	// Next is where the next page starts; zero if there are no older events.
 	Next engine.HistoryCursor
-	// Incomplete reports that the search stopped before it found as many as were asked for, because
-	// it had read its most events or run out of time. Search on from Next.
+	// Incomplete reports that the search stopped before it found enough events, because it had
+	// read maxScanned events or run out of time. It can be continued from Next.
 	Incomplete bool
 }
 
-// Query returns the latest events that f selects, at most most, which must be positive. It
+// Query returns the latest events that f selects, up to `most`, which must be positive. It
 // returns engine.ErrNotImplemented if the store keeps no history.
 func Query(ctx context.Context, b *broker.Broker, f Filter, most int) (Page, error) {
 	return QueryWithin(ctx, b, f, most, 0)

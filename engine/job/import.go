@@ -9,12 +9,12 @@ import (
 	"mayfly/engine/broker"
 )
 
-// ImportSpec identifies and describes what a job imports: the messages themselves come from a
+// ImportSpec identifies and describes what a job imports. The messages themselves come from a
 // Feed.
 type ImportSpec struct {
-	File   string `json:"file"`  // the file's name, as its sender gave it; may be empty
-	FeedID string `json:"word"`  // the feed's identification
-	Remap  string `json:"remap"` // how times and ids change, in the feed's words
+	File   string `json:"file"`  // the file's name, as the client gave it; may be empty
+	FeedID string `json:"word"`  // identifies the feed's content
+	Remap  string `json:"remap"` // how times and ids change, in the form that the feed defines
 }
 
 // A FeedPosition is a position in a feed, between two messages.
@@ -23,27 +23,27 @@ type FeedPosition struct {
 	Line   int64 `json:"line,omitempty"`   // lines before it
 }
 
-// A FeedMessage is a message of a feed, or why it has none.
+// A FeedMessage is a message of a feed, or the reason why it cannot be read.
 type FeedMessage struct {
 	Line    int64        // its first line, from 1
-	Next    FeedPosition // the position behind it
+	Next    FeedPosition // the position after it
 	Message broker.Outgoing
 	Expired bool   // the message has expired and is skipped
-	Reason  string // why it cannot be read: a sentence
+	Reason  string // why it cannot be read, as a sentence
 }
 
-// A Feed has the messages that a job imports. Its methods are called by one job at a time,
-// possibly again for a spot that was read before.
+// A Feed reads the messages that a job imports. Its methods are called by one job at a time,
+// possibly again for a position that was read before.
 type Feed interface {
-	// Next returns the first messages behind a spot, in order, as many as are sent together;
-	// none at the end. They are valid until done is called. A message whose body is a reader
-	// comes alone.
+	// Next returns the next messages after a position, in order, as many as are sent together;
+	// none at the end. They are valid until done is called. A message whose body is a reader is
+	// returned alone.
 	Next(ctx context.Context, from FeedPosition) (all []FeedMessage, done func(), err error)
-	// Close releases the feed; nothing is read after it.
+	// Close releases the feed. No other method is called after it.
 	Close()
 }
 
-// IsMessageError reports whether an error concerns one message, so that others may be accepted.
+// IsMessageError reports whether an error concerns a single message, so that others may be accepted.
 func IsMessageError(err error) bool {
 	for _, kind := range []error{engine.ErrArgument, engine.ErrOutOfRange, engine.ErrNotAllowed, engine.ErrTooLarge, engine.ErrDuplicate} {
 		if errors.Is(err, kind) {
@@ -53,11 +53,11 @@ func IsMessageError(err error) bool {
 	return false
 }
 
-// Import begins a job that sends the messages of a feed, total of them; it reads To, ImportSpec
-// and IdempotencyKey of p. Messages that it sent to a queue can be taken back as long as they are
-// untouched. The job owns the feed once Import has succeeded: it is closed when all is done,
-// and a job that was cancelled or has failed can go on with it, until the server ends. A plan
-// that was begun already does not need another feed.
+// Import begins a job that sends the messages of a feed; total is their number. It uses To,
+// ImportSpec and IdempotencyKey of p. The job can be undone for messages that it sent to a queue
+// and that are unchanged. Once Import has succeeded, the job owns the feed and closes it when all
+// is done; a job that was cancelled or has failed keeps it to be resumed, until the server ends. If
+// the plan has started a job already, Import returns that job and does not use the feed.
 func (j *Jobs) Import(ctx context.Context, p Plan, total int64, feed Feed, actor string) (Job, error) {
 	p = Plan{Kind: Import, To: p.To, ImportSpec: p.ImportSpec, IdempotencyKey: p.IdempotencyKey}.identified()
 	if is, ok := j.findStarted(p); ok {
@@ -95,7 +95,7 @@ func (j *Jobs) importSlice(ctx context.Context, l *liveJob, is Job) (Job, error)
 	switch {
 	case len(all) > 1 && (quota || errors.Is(err, engine.ErrMemoryFull) || err != nil && IsMessageError(err)):
 		return j.importEach(ctx, is, all)
-	case quota && !is.TooManyToUndo: // perhaps there is no room for the undo record: the import itself comes first
+	case quota && !is.TooManyToUndo: // perhaps there is no room for the undo record: import without one
 		done()
 		again, free, failed := l.feed.Next(ctx, is.FeedPosition)
 		if failed != nil {
@@ -112,9 +112,9 @@ func (j *Jobs) importSlice(ctx context.Context, l *liveJob, is Job) (Job, error)
 	return next, err
 }
 
-// importEach is importAll one by one, so that one refused message does not hold back others.
-// After some progress it returns no error, because the next slice begins with the message that
-// failed.
+// importEach calls importAll for one message at a time, so that a refused message does not stop
+// others. If it fails after some progress, it returns no error, because the next slice begins with
+// the message that failed.
 func (j *Jobs) importEach(ctx context.Context, is Job, all []FeedMessage) (Job, error) {
 	for i, one := range all {
 		next, err := j.importAll(ctx, is, []FeedMessage{one})
@@ -125,7 +125,7 @@ func (j *Jobs) importEach(ctx context.Context, is Job, all []FeedMessage) (Job, 
 				next, err = blind, nil
 			}
 		}
-		if err != nil && (i == 0 || errors.Is(err, engine.ErrBusy)) { // the store's record has the progress after that
+		if err != nil && (i == 0 || errors.Is(err, engine.ErrBusy)) { // after ErrBusy, the job is reloaded from the store
 			return is, err
 		}
 		if is = next; err != nil || ctx.Err() != nil {
@@ -135,8 +135,8 @@ func (j *Jobs) importEach(ctx context.Context, is Job, all []FeedMessage) (Job, 
 	return is, nil
 }
 
-// importAll sends messages together, and counts skipped and unreadable ones. A message that is
-// refused alone counts as failed.
+// importAll sends messages together, and counts skipped and unreadable ones. If it is called for
+// one message and that is refused, it counts the message as failed.
 func (j *Jobs) importAll(ctx context.Context, is Job, all []FeedMessage) (Job, error) {
 	ctx = context.WithoutCancel(ctx)
 	var out []broker.Outgoing
@@ -172,7 +172,8 @@ func (j *Jobs) importAll(ctx context.Context, is Job, all []FeedMessage) (Job, e
 	return next, nil
 }
 
-// countSkipped counts parcels without a message, and moves the job's position behind all of them.
+// countSkipped counts expired and unreadable messages, and moves the job's position after all of
+// them.
 func (j *Job) countSkipped(all []FeedMessage) {
 	for _, one := range all {
 		j.FeedPosition = one.Next
@@ -187,7 +188,7 @@ func (j *Job) countSkipped(all []FeedMessage) {
 	}
 }
 
-// fail counts a refused message, and keeps it if it is among the first.
+// fail counts a refused message, and records it if it is among the first.
 func (j *Job) fail(f Failure) {
 	j.Counts.Failed++
 	bytes := f.size()

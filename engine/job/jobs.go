@@ -17,7 +17,7 @@ import (
 	"mayfly/engine/search"
 )
 
-// ErrNoJob means that there is no job with a number, or no longer.
+// ErrNoJob means that no job has the given ID.
 var ErrNoJob error = engine.Refuse(engine.ErrNotFound, "The job does not exist.")
 
 func noJob(id ID) error { return engine.Refuse(ErrNoJob, "The job %d does not exist.", id) }
@@ -31,7 +31,7 @@ type Jobs struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	starting sync.Mutex // held while one job is enqueued or taken out of the line
+	starting sync.Mutex // held while a job is added to the queue, removed from it or resumed
 
 	mu      sync.Mutex
 	all     map[ID]*liveJob // guarded by mu
@@ -42,9 +42,9 @@ type Jobs struct {
 
 // liveJob is a job in memory.
 type liveJob struct {
-	job             Job // guarded by Jobs.mu; what it refers to does not change
+	job             Job // guarded by Jobs.mu; its slices and pointers are not modified
 	query           *search.Query
-	feed            Feed               // of an import that may go on; else nil
+	feed            Feed               // of an import that can be resumed; else nil
 	cancel          context.CancelFunc // nil while it does not run
 	cancelRequested bool               // a user asked to cancel it
 }
@@ -65,7 +65,7 @@ func Open(ctx context.Context, b *broker.Broker, log *slog.Logger) (*Jobs, error
 		}
 		if !is.State.Stopped() {
 			is.State, is.Ended = Interrupted, b.ClockTime()
-			if err := j.store(ctx, is); err != nil && !errors.Is(err, engine.ErrBusy) { // it is interrupted all the same
+			if err := j.store(ctx, is); err != nil && !errors.Is(err, engine.ErrBusy) { // while the store is busy, it is interrupted in memory only
 				return nil, err
 			}
 		}
@@ -81,7 +81,7 @@ func Open(ctx context.Context, b *broker.Broker, log *slog.Logger) (*Jobs, error
 // Close stops running jobs, where they can be resumed, and waits for them.
 func (j *Jobs) Close() {
 	j.mu.Lock()
-	j.stop() // from here on schedule starts nothing
+	j.stop() // from here on schedule starts no job
 	j.mu.Unlock()
 	j.wg.Wait()
 }
@@ -125,8 +125,8 @@ func (j *Jobs) stored(ctx context.Context, id ID) (is Job, err error) {
 	return is, err
 }
 
-// latest returns a job, and if it is over, with the progress in its stored record: the last
-// slice may have been stored without an answer.
+// latest returns a job. If it has stopped, the progress is that of its stored record, since the last
+// slice may have been stored although the store did not answer.
 func (j *Jobs) latest(ctx context.Context, id ID) (Job, error) {
 	is, err := j.Job(id)
 	if err != nil || !is.State.Stopped() {
@@ -140,7 +140,7 @@ func (j *Jobs) latest(ctx context.Context, id ID) (Job, error) {
 	return kept, nil
 }
 
-// List returns all jobs that are kept, the latest first.
+// List returns all jobs that are kept, newest first.
 func (j *Jobs) List() []Job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,16 +152,16 @@ func (j *Jobs) List() []Job {
 	return out
 }
 
-// Progress is the progress of all jobs that are not over. Its zero value means that there are
-// none, and that none has just ended.
+// Progress is the progress of all jobs that run or wait. Its zero value means that there are none,
+// and that none has just ended.
 type Progress struct {
-	Jobs        int   // that run or wait
-	Seen, Total int64 // of their messages
-	LastEnded   Job   // the latest that ended not long ago; its ID is zero if none did
+	Jobs        int   // jobs that run or wait
+	Seen, Total int64 // messages of these jobs
+	LastEnded   Job   // the latest that has ended not long ago; its ID is zero if there is none
 }
 
-// Progress returns the progress of all jobs that are not over, and the latest that ended at since
-// or later.
+// Progress returns the progress of all jobs that run or wait, and the latest that ended at since or
+// later.
 func (j *Jobs) Progress(since engine.Instant) (g Progress) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -187,7 +187,7 @@ func (j *Jobs) Job(id ID) (Job, error) {
 	return l.job, nil
 }
 
-// Wait returns a job as soon as it is over, or when ctx ends: then as it is.
+// Wait waits until a job has stopped or ctx or j ends, and returns the job in its present state.
 func (j *Jobs) Wait(ctx context.Context, id ID) (Job, error) {
 	for {
 		changed := j.Changed()
@@ -219,7 +219,7 @@ func (j *Jobs) publish(l *liveJob, is Job) {
 	j.changed = make(chan struct{})
 }
 
-// Preview returns what a plan would do. It looks at little more than most messages.
+// Preview returns what a plan would do. It examines little more than `most` messages.
 func (j *Jobs) Preview(ctx context.Context, p Plan, most int64) (Preview, error) {
 	q, subqueues, total, err := j.prepare(ctx, &p)
 	if err != nil {
@@ -254,10 +254,9 @@ func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, subqueues
 	return q, subqueues, total, err
 }
 
-// Start begins a job, or lets it wait for others. agreed is the number that a user was shown
-// as Preview.AtMost: if there are now more than a tenth more, the error is engine.ErrChanged,
-// and nothing has happened. For a plan that was begun already, by its word, Start returns that
-// job.
+// Start begins a job, or lets it wait for others. agreed is the number that a user was shown as
+// Preview.AtMost: if it is now more than a tenth higher, the error is engine.ErrChanged and no job
+// is started. If a job with the plan's IdempotencyKey was started already, Start returns that job.
 func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.ConfirmedCount, actor string) (Job, error) {
 	p = p.identified()
 	if is, ok := j.findStarted(p); ok {
@@ -281,7 +280,7 @@ func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.ConfirmedCount, 
 	return j.enqueue(ctx, Job{Plan: p, Actor: actor, Subqueues: subqueues, Counts: Counts{Total: total}}, q, nil)
 }
 
-// findStarted returns the job that a plan has started.
+// findStarted returns the job that was started with a plan's IdempotencyKey.
 func (j *Jobs) findStarted(p Plan) (Job, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -293,13 +292,13 @@ func (j *Jobs) findStarted(p Plan) (Job, bool) {
 	return Job{}, false
 }
 
-// enqueue gives a job its number and enqueues it, unless it was begun meanwhile. j.starting is
-// held.
+// enqueue assigns a job's ID and adds it to the queue, unless its plan was started in the meantime.
+// The caller holds j.starting.
 func (j *Jobs) enqueue(ctx context.Context, is Job, q *search.Query, feed Feed) (Job, error) {
 	if is, ok := j.findStarted(is.Plan); ok {
 		return is, nil
 	}
-	ctx = context.WithoutCancel(ctx) // a caller that leaves now does not leave half a job
+	ctx = context.WithoutCancel(ctx) // a caller that goes away must not leave half a job
 	is.ID, is.State, is.Started = j.nextID(), Waiting, j.b.ClockTime()
 	if room := j.b.Limits().SettingSize - maxRecordGrowth; int64(len(jobSetting(is).Value)) > room {
 		return Job{}, engine.Refuse(engine.ErrTooLarge, "The definition of a job must not be longer than %d bytes. Give fewer messages or paths, or a shorter query.", room)
@@ -344,7 +343,7 @@ func (j *Jobs) nextID() ID {
 	return last + 1
 }
 
-// schedule starts waiting jobs, as long as not too many run. j.mu is held.
+// schedule starts waiting jobs while fewer than maxRunning run. The caller holds j.mu.
 func (j *Jobs) schedule() {
 	for j.running < maxRunning && len(j.queue) > 0 && j.ctx.Err() == nil {
 		l := j.all[j.queue[0]]
@@ -379,7 +378,7 @@ func (j *Jobs) storeAudited(ctx context.Context, id ID, what engine.SettingActio
 	return nil
 }
 
-// Cancel stops a job within a slice; one that is over stays as it is.
+// Cancel stops a job after its present slice. It does not change a job that has stopped.
 func (j *Jobs) Cancel(ctx context.Context, id ID, actor string) (Job, error) {
 	is, over, err := j.cancel(ctx, id, actor)
 	if err != nil || over {
@@ -388,7 +387,7 @@ func (j *Jobs) Cancel(ctx context.Context, id ID, actor string) (Job, error) {
 	return j.Wait(ctx, id)
 }
 
-// cancel is Cancel without the wait for a job that ends with its slice.
+// cancel is Cancel, but does not wait until a running job has stopped. over reports that the job has.
 func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bool, err error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()
@@ -413,7 +412,7 @@ func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bo
 	}
 	j.mu.Unlock()
 	if running {
-		if err := j.storeAudited(ctx, id, auditAction(engine.CancelledJob, id), actor); err != nil { // it stops all the same
+		if err := j.storeAudited(ctx, id, auditAction(engine.CancelledJob, id), actor); err != nil { // the job stops nevertheless
 			j.log.WarnContext(ctx, "the user who cancelled a job was not recorded", "job", id, "err", err)
 		}
 	}

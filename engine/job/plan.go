@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	MaxMessages  = 5000 // that may be chosen one by one
-	MaxSubqueues = 500  // that a query may cover
+	MaxMessages  = 5000 // messages that may be selected one by one
+	MaxSubqueues = 500  // subqueues that a query may cover
 )
 
-// A Plan is what a job is to do. Its messages are either the chosen Messages, or those at
-// Paths, or everywhere if there are none, that are in State and match Query. Everywhere, no
-// dead letter is active.
+// A Plan is what a job is to do. It applies either to Messages, or to the messages at Paths that
+// are in State and match Query. Without Paths, it applies to the whole namespace; then State
+// "active" excludes dead letters.
 type Plan struct {
 	Kind     Kind          `json:"kind"`
 	Messages Selection     `json:"messages,omitempty"`
@@ -38,9 +38,9 @@ type Plan struct {
 	SendSpec       *SendSpec      `json:"sends,omitempty"`          // for Send, until it is done
 	ImportSpec     *ImportSpec    `json:"imports,omitempty"`        // for Import
 
-	// IdempotencyKey is a word that the caller uses for one plan, issued with a form for instance: the
-	// same plan with the same word is one job, however often it is submitted. If it is empty, each
-	// time is another job. In a job it is the hash that identifies plan and word.
+	// IdempotencyKey is a key that the caller uses for one plan, issued with a form for instance:
+	// the same plan with the same key starts one job, however often it is submitted. If it is
+	// empty, each submission starts a job. In a Job it is a hash of plan and key.
 	IdempotencyKey string `json:"once,omitempty"`
 }
 
@@ -57,7 +57,8 @@ func (p Plan) class() engine.Class {
 	}
 }
 
-// check returns what is wrong with a plan, whatever the namespace contains.
+// check returns the plan's parsed query, or an error if the plan is invalid regardless of the
+// namespace.
 func (p Plan) check(now engine.Instant, l engine.Limits) (*search.Query, error) {
 	runes := func(s string) int64 { return int64(len([]rune(s))) }
 	switch {
@@ -103,16 +104,16 @@ func joinKinds() (text string) {
 	return text
 }
 
-// identified returns p with IdempotencyKey as a job has it: the same only for the same plan and word.
+// identified returns p with IdempotencyKey replaced by a hash of the plan and the key.
 func (p Plan) identified() Plan {
 	if p.IdempotencyKey == "" {
 		return p
 	}
 	same := p
-	if p.SendSpec != nil { // its random part is drawn again for each request
+	if p.SendSpec != nil { // without the seed, which differs in each request
 		same.SendSpec = &SendSpec{Draft: p.SendSpec.Draft}
 	}
-	if p.ImportSpec != nil { // it is imported once, however times and ids change
+	if p.ImportSpec != nil { // without Remap: the same file is imported once, however times and ids change
 		same.ImportSpec = &ImportSpec{FeedID: p.ImportSpec.FeedID}
 	}
 	raw, err := json.Marshal(same)
@@ -124,8 +125,8 @@ func (p Plan) identified() Plan {
 	return p
 }
 
-// Destructive reports whether a plan deletes messages, or takes time from them, which may expire
-// them.
+// Destructive reports whether a plan deletes messages, or shortens their time to live so that they
+// may expire.
 func (p Plan) Destructive() bool { return p.Kind.Destructive() || p.ExtendBy < 0 }
 
 // operation returns the plan's operation on a message.
@@ -138,8 +139,8 @@ func (p Plan) operation(t engine.Target) engine.Operation {
 	return d
 }
 
-// appliesTo reports whether the plan's operation is possible for a message at all: a query skips
-// others.
+// appliesTo reports whether the plan's operation is possible for a message at all. Jobs with a query
+// ignore other messages.
 func (p Plan) appliesTo(r engine.Row) bool {
 	dead, state := r.Path.IsDeadLetter(), r.Message.State
 	switch p.Kind {
@@ -160,7 +161,8 @@ func (p Plan) appliesTo(r engine.Row) bool {
 	}
 }
 
-// subqueues returns where a plan looks, and how many messages there are.
+// subqueues returns the subqueues in which a plan looks for messages, and the number of messages
+// in them.
 func (p Plan) subqueues(ctx context.Context, b *broker.Broker, q *search.Query) (all []Subqueue, total int64, err error) {
 	err = b.Read(ctx, func(r broker.Reader) error {
 		all, total = nil, 0
@@ -201,6 +203,6 @@ func (p Plan) subqueues(ctx context.Context, b *broker.Broker, q *search.Query) 
 	return all, total, err
 }
 
-// includesDeadLetters reports whether a plan that names no paths includes dead letters: those in a state
-// in which a search finds them.
+// includesDeadLetters reports whether a plan without paths includes dead letters: as in a search,
+// none of them is active or scheduled.
 func (p Plan) includesDeadLetters() bool { return p.State == "" || p.State == "deferred" }

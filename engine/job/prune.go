@@ -9,11 +9,11 @@ import (
 	"mayfly/engine"
 )
 
-// prune drops the oldest jobs that are over, and undo records that are too old. j.starting is
-// held.
+// prune drops the oldest jobs that have stopped, and undo records of old jobs. The caller holds
+// j.starting.
 func (j *Jobs) prune(ctx context.Context) {
 	all := j.List()
-	unfinished := map[ID]bool{} // that are being undone, or whose undo may go on
+	unfinished := map[ID]bool{} // jobs that are being undone, or whose undo can be resumed
 	for i, is := range all {
 		if is.Plan.UndoOf != 0 && (!is.State.Stopped() || is.Resumable() && i < maxJobs) {
 			unfinished[is.Plan.UndoOf] = true
@@ -54,7 +54,7 @@ func (j *Jobs) dropSetting(ctx context.Context, key string) {
 	}
 }
 
-// dropOrphans drops undo records that were left when a server ended between the two steps of forget.
+// dropOrphans drops undo records that no job refers to, because the server ended while prune ran.
 func (j *Jobs) dropOrphans(ctx context.Context) error {
 	kept, err := j.b.Settings(ctx, undoPrefix)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 
 // runJob runs a job to its end, or until ctx ends.
 func (j *Jobs) runJob(ctx context.Context, l *liveJob, is Job) {
-	unheard := false // the last slice may have been stored without an answer
+	unheard := false // the last slice may have been stored although the store did not answer
 	size := sliceSize
 	for more := true; more && ctx.Err() == nil; {
 		next, err := j.runSlice(ctx, l, is, size)
-		if errors.Is(err, engine.ErrMemoryFull) { // nothing of it was done; a smaller slice may fit sooner
+		if errors.Is(err, engine.ErrMemoryFull) { // the slice was not done; a smaller one may fit sooner
 			size = max(1, size/2)
 		} else if err == nil {
 			size = min(2*size, sliceSize)
@@ -31,7 +31,7 @@ func (j *Jobs) runJob(ctx context.Context, l *liveJob, is Job) {
 		if err != nil {
 			break
 		}
-		if is, more = next, next.State == Running; more { // its end is published when it is stored
+		if is, more = next, next.State == Running; more { // its end is published after it is stored, below
 			j.mu.Lock()
 			j.publish(l, is)
 			j.mu.Unlock()
@@ -51,8 +51,8 @@ func (j *Jobs) runJob(ctx context.Context, l *liveJob, is Job) {
 	j.schedule() //nolint:contextcheck // a job outlives its starter: it ends with Close
 }
 
-// end stores the end of a job. If the last slice may have been stored without an answer, the
-// stored progress stays.
+// end stores the end of a job. unheard means that the last slice may have been stored although the
+// store did not answer: then the stored progress is kept.
 func (j *Jobs) end(ctx context.Context, l *liveJob, is Job, unheard bool) Job {
 	ctx = context.WithoutCancel(ctx)
 	j.mu.Lock()
@@ -64,7 +64,7 @@ func (j *Jobs) end(ctx context.Context, l *liveJob, is Job, unheard bool) Job {
 		is.State = Cancelled
 	case is.State == Running:
 		is.State = Interrupted
-		return is // the server ends, and the stored record implies it
+		return is // the server ends; Open treats a stored job that is running as interrupted
 	}
 	if unheard {
 		kept, err := j.stored(ctx, is.ID)
@@ -80,8 +80,8 @@ func (j *Jobs) end(ctx context.Context, l *liveJob, is Job, unheard bool) Job {
 	return is
 }
 
-// reload waits until the store works again and memory has room, and returns the job as stored:
-// the last slice may have been stored without an answer.
+// reload waits until the store can be read, and returns the job as stored: the last slice may have
+// been stored although the store did not answer.
 func (j *Jobs) reload(ctx context.Context, is Job) (Job, error) {
 	pause := time.NewTimer(retryInterval)
 	defer pause.Stop()
@@ -99,7 +99,7 @@ func (j *Jobs) reload(ctx context.Context, is Job) (Job, error) {
 		if err != nil {
 			return is, err
 		}
-		kept.State = is.State // it may still be Waiting there
+		kept.State = is.State // the stored state may still be Waiting
 		return kept, nil
 	}
 }
@@ -125,7 +125,7 @@ func (j *Jobs) runSlice(ctx context.Context, l *liveJob, is Job, size int) (Job,
 		return next, nil
 	}
 	if len(todo.operations) == 0 && next.Counts.Seen/persistAt == is.Counts.Seen/persistAt {
-		return next, nil // nothing was done: lost progress only means another look
+		return next, nil // nothing was changed, so progress that is lost only means that messages are examined again
 	}
 	base := next
 	_, err = j.b.ApplyOperations(context.WithoutCancel(ctx), todo.operations, is.operationActor(), func(all []engine.OperationResult) []engine.Setting {
@@ -138,7 +138,7 @@ func (j *Jobs) runSlice(ctx context.Context, l *liveJob, is Job, size int) (Job,
 		return settings
 	})
 	if errors.Is(err, engine.ErrQuota) && !is.TooManyToUndo {
-		is.TooManyToUndo = true // there is no room for the undo record: the operation comes first
+		is.TooManyToUndo = true // there is no room for the undo record: continue without one
 		return j.runSlice(ctx, l, is, size)
 	}
 	return next, err
@@ -176,7 +176,7 @@ func (j *Jobs) nextSlice(ctx context.Context, l *liveJob, is Job, size int) (out
 }
 
 // countResults counts the results of a slice, and returns its undo records as values of settings of
-// at most so many bytes, or nil if there are none.
+// up to `most` bytes, or nil if there are none.
 func (j *Job) countResults(operations []engine.Operation, all []engine.OperationResult, most int) (undo []string) {
 	j.Failures = slices.Clip(j.Failures) // callers may hold the old slice
 	bytes := 0
@@ -203,8 +203,8 @@ func (j *Job) countResults(operations []engine.Operation, all []engine.Operation
 	return j.addUndo(back, most)
 }
 
-// addUndo returns the undo records of a slice as values of settings of at most so many bytes, or
-// nil if there are none.
+// addUndo counts the undo records of a slice and returns them as values of settings of at most
+// `most` bytes, or nil if there are none.
 func (j *Job) addUndo(back UndoRecord, most int) (undo []string) {
 	if j.Plan.Kind == Undo || j.TooManyToUndo || len(back.Items) == 0 {
 		return nil

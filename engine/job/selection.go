@@ -6,11 +6,11 @@ import (
 	"mayfly/engine"
 )
 
-// Selection are messages that were chosen one by one. Its JSON names a path once for consecutive
-// messages there, so that a record has room for as many as may be chosen.
+// Selection holds messages that were selected one by one. Its JSON has the path of consecutive
+// messages only once, so that MaxMessages fit into a job's record.
 type Selection []engine.Target
 
-// selectionAt are messages in one subqueue: their keys and numbers.
+// selectionAt holds the keys and sequence numbers of messages in one subqueue.
 type selectionAt struct {
 	Path     engine.Path `json:"path"`
 	Messages [][2]uint64 `json:"messages"`
@@ -29,7 +29,7 @@ func (all Selection) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses the output of MarshalJSON.
 func (all *Selection) UnmarshalJSON(raw []byte) error {
 	var out []selectionAt
 	if err := json.Unmarshal(raw, &out); err != nil {

@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/template"
 )
 
-// MaxDraftBytes is the maximum JSON size in bytes of a draft that a job sends: it is part of the
-// job's record.
+// MaxDraftBytes is the maximum size in bytes of the JSON of a draft that a job sends, since the
+// draft is part of the job's record.
 const MaxDraftBytes = 64 << 10
 
 // SendSpec is the draft that a job sends.
@@ -21,9 +21,10 @@ type SendSpec struct {
 	Seed  template.Seed  `json:"seed"`
 }
 
-// Send begins a job that sends a draft as often as the draft asks for; it reads To, SendSpec and
-// Once of p. Messages that it sent to a queue can be taken back as long as they are untouched.
-// Errors are a draft's, and engine.ErrTooLarge for one of more than MaxDraftBytes.
+// Send begins a job that sends as many messages as a draft asks for. It uses To, SendSpec and
+// IdempotencyKey of p. The job can be undone for messages that it sent to a queue and that are
+// unchanged. The errors are those of drafts, and engine.ErrTooLarge for a draft of more than
+// MaxDraftBytes.
 func (j *Jobs) Send(ctx context.Context, p Plan, actor string) (Job, error) {
 	p = Plan{Kind: Send, To: p.To, SendSpec: p.SendSpec, IdempotencyKey: p.IdempotencyKey}.identified()
 	if is, ok := j.findStarted(p); ok {
@@ -67,7 +68,7 @@ func (j *Jobs) sendSlice(ctx context.Context, is Job, size int) (Job, error) {
 	for bytes := int64(0); len(out) < size && is.Counts.Seen+int64(len(out)) < m.Count(); {
 		c, body, err := m.Message(is.Counts.Seen+int64(len(out))+1, is.Started, s.Seed)
 		if err != nil && len(out) > 0 {
-			break // those before it are sent
+			break // send the messages before it
 		}
 		if err != nil {
 			return is, fmt.Errorf("message %d: %w", is.Counts.Seen+1, err)
@@ -93,7 +94,7 @@ func (j *Jobs) sendSlice(ctx context.Context, is Job, size int) (Job, error) {
 		return settings
 	})
 	if errors.Is(err, engine.ErrQuota) && !is.TooManyToUndo {
-		is.TooManyToUndo = true // perhaps there is no room for the undo record: sending comes first
+		is.TooManyToUndo = true // perhaps there is no room for the undo record: send without one
 		return j.sendSlice(ctx, is, size)
 	}
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	sliceSize       = 256  // messages that are looked at together
-	persistAt       = 4096 // messages looked at without a commit
+	sliceSize       = 256  // messages that are examined together
+	persistAt       = 4096 // messages examined without a commit
 	maxUndoMessages = 10_000
 	maxUndoableJobs = 20  // jobs that can be undone
 	maxJobs         = 100 // jobs that are kept
@@ -22,19 +22,19 @@ const (
 
 	maxFailureBytes = 64 << 10          // of all failures that a job keeps
 	maxRecordGrowth = 2*(64<<10) + 4096 // growth of a job's record after its start
-	retryInterval   = time.Second       // until a store that was away, or memory that was full, is tried again
+	retryInterval   = time.Second       // pause before a retry when the store was unavailable or memory was full
 )
 
-// A lookResult is the result of a look.
+// A lookResult is the result of lookAt.
 type lookResult struct {
-	rows []engine.Row // that match
+	rows []engine.Row // messages that match
 	seen int64
 	next Cursor
-	last bool // there is nothing behind it
+	last bool // all subqueues were read before
 }
 
-// lookAt takes the next messages of the subqueues of a job, at most size, and determines which of
-// them match.
+// lookAt reads the next messages of the subqueues of a job, at most size, and returns those that
+// match.
 func lookAt(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, subqueues []Subqueue, at Cursor, size int) (out lookResult, err error) {
 	out.next = at
 	if at.Index >= len(subqueues) {
@@ -81,7 +81,7 @@ func lookAt(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, subq
 // matchRows returns the messages that match a plan.
 func matchRows(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, rows []engine.Row, now engine.Instant) (out []engine.Row, err error) {
 	verdicts := make([]search.Result, len(rows))
-	var open []engine.Delivery // whose bodies are needed to decide
+	var open []engine.Delivery // messages whose bodies decide
 	for i, r := range rows {
 		if p.appliesTo(r) {
 			verdicts[i] = q.Match(r, now)
@@ -100,7 +100,7 @@ func matchRows(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, r
 			body := d.Body
 			if body == nil {
 				if body, err = readBody(ctx, b, r); errors.Is(err, engine.ErrMessageNotFound) {
-					continue // it has gone meanwhile
+					continue // the message no longer exists
 				} else if err != nil {
 					return nil, err
 				}
@@ -133,7 +133,8 @@ func targetOf(r engine.Row) engine.Target {
 	return engine.Target{Key: r.Message.Key, Path: r.Path, Seq: r.Message.Seq}
 }
 
-// selectedRows returns chosen messages as they are now; those that are elsewhere are left out.
+// selectedRows returns the present rows of selected messages, without those that were moved or
+// deleted.
 func selectedRows(ctx context.Context, b *broker.Broker, targets []engine.Target) (rows []engine.Row, err error) {
 	err = b.Read(ctx, func(r broker.Reader) error {
 		rows = nil
@@ -147,18 +148,18 @@ func selectedRows(ctx context.Context, b *broker.Broker, targets []engine.Target
 	return rows, err
 }
 
-// A Preview is what a plan would do.
+// A Preview counts the messages that a plan would change.
 type Preview struct {
-	Total      int64        // messages that would be looked at
-	Matching   int64        // that match, including locked ones
-	Locked     int64        // those of them that are locked, which would be skipped
-	Unexamined int64        // too many to look at; an upper bound for more matches
-	Sample     []engine.Row // the first few that match
-	States     States       // of those that match
+	Total      int64        // messages that would be examined
+	Matching   int64        // messages that match, including locked ones
+	Locked     int64        // matching messages that would be skipped because they are locked
+	Unexamined int64        // messages that were not examined because there are too many; an upper bound
+	Sample     []engine.Row // the first few matching messages
+	States     States       // of matching messages
 }
 
-// States counts messages by state. A dead letter counts as nothing else, and neither does a
-// locked message.
+// States counts messages by state. Dead letters count only as Dead, and other locked messages only
+// as Locked.
 type States struct {
 	Active, Locked, Deferred, Scheduled, Dead int64
 }
@@ -181,7 +182,7 @@ func (s *States) add(r engine.Row) {
 // AtMost returns how many messages would be changed if all unexamined ones matched too.
 func (f Preview) AtMost() int64 { return f.Matching - f.Locked + f.Unexamined }
 
-// preview looks at little more than most messages.
+// preview is Preview for a plan that was checked. It examines little more than `most` messages.
 func preview(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, subqueues []Subqueue, total, most int64) (f Preview, err error) {
 	f.Total = total
 	note := func(rows []engine.Row) {

@@ -22,19 +22,19 @@ type UndoRecord struct {
 // undoOperation undoes an operation on one message.
 type undoOperation struct {
 	Key    engine.Key           `json:"k,string"`
-	Path   engine.Path          `json:"p"` // where the message was left
+	Path   engine.Path          `json:"p"` // where the operation left the message
 	Seq    engine.Seq           `json:"s"`
 	Kind   engine.OperationKind `json:"d"`
 	To     engine.Path          `json:"t,omitempty"`
 	Reason string               `json:"r,omitempty"` // the reason of a dead letter
 	Descr  string               `json:"e,omitempty"`
 	Until  engine.Instant       `json:"u,omitempty"`
-	Count  uint32               `json:"c,omitempty"` // failed deliveries when it was left
-	State  engine.State         `json:"a,omitempty"` // its state when it was left
-	SetTo  engine.Instant       `json:"l,omitempty"` // the time that was set, if one was
+	Count  uint32               `json:"c,omitempty"` // its delivery count after the operation
+	State  engine.State         `json:"a,omitempty"` // its state after the operation
+	SetTo  engine.Instant       `json:"l,omitempty"` // the time that the operation set, if it set one
 }
 
-// Add adds the undoing of an operation. It adds nothing for one that cannot be undone, such as
+// Add adds an operation to be undone. It adds nothing if the operation cannot be undone, such as
 // deleting, sending now or sending to a topic.
 func (r *UndoRecord) Add(d engine.Operation, was engine.OperationResult) {
 	is, before := was.After, was.Before
@@ -74,15 +74,15 @@ func (r *UndoRecord) Add(d engine.Operation, was engine.OperationResult) {
 	r.Items = append(r.Items, back)
 }
 
-// AddDeferred adds the undoing of a deferral (OPS-4).
+// AddDeferred adds the deferral of a message, to be undone (OPS-4).
 func (r *UndoRecord) AddDeferred(is engine.Row) {
 	r.Items = append(r.Items, undoOperation{
 		Key: is.Message.Key, Path: is.Path, Seq: is.Message.Seq, Kind: engine.OperationReturn, Count: is.Message.DeliveryCount, State: engine.Deferred,
 	})
 }
 
-// Operations returns the operations that undo what can be undone now, and the number of messages
-// that were touched since, which stay as they are.
+// Operations returns the operations that undo r now, except for messages that were changed since,
+// and the number of those.
 func (r UndoRecord) Operations(in broker.Reader) (operations []engine.Operation, touched int) {
 	for _, b := range r.Items {
 		row, err := in.Message(b.Key)
@@ -97,7 +97,7 @@ func (r UndoRecord) Operations(in broker.Reader) (operations []engine.Operation,
 	return operations, touched
 }
 
-// encode writes a reversal as values of settings, of at most so many bytes each.
+// encode returns r as JSON, split into values of settings of up to `most` bytes each.
 func (r UndoRecord) encode(most int) (values []string) {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -109,8 +109,8 @@ func (r UndoRecord) encode(most int) (values []string) {
 	return []string{string(raw)}
 }
 
-// Undo starts a job that undoes another one's operations on messages that were not touched
-// since. Each job is undone once.
+// Undo starts a job that undoes another one's operations on messages that were not changed
+// since. A job can be undone only once.
 func (j *Jobs) Undo(ctx context.Context, id ID, actor string) (Job, error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()
@@ -137,8 +137,8 @@ func (j Job) undoRefusal() string {
 	}
 }
 
-// nextUndoSlice returns the next slice of an undo, of at most size messages, with those that are
-// still as they were left. A slice is from one record.
+// nextUndoSlice returns the next slice of an undo, of at most size messages of one record. It counts
+// messages that were changed since as missing.
 func (j *Jobs) nextUndoSlice(ctx context.Context, is Job, size int) (out workSlice, err error) {
 	out.next = Cursor{Index: is.Cursor.Index + 1}
 	err = j.b.Read(ctx, func(r broker.Reader) error {
@@ -164,7 +164,7 @@ func (j *Jobs) nextUndoSlice(ctx context.Context, is Job, size int) (out workSli
 	return out, err
 }
 
-// untouched reports whether a message is as it was left.
+// untouched reports whether a message is still as the operation left it.
 func (b undoOperation) untouched(row engine.Row) bool {
 	m := row.Message
 	if row.Path.Fold() != b.Path.Fold() || m.Seq != b.Seq || m.Locked() || m.State != b.State || m.DeliveryCount != b.Count {

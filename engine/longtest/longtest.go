@@ -4,8 +4,8 @@
 //
 //	MAYFLY_LONG=1 go test -timeout 60m ./...
 //
-// A test is long if it takes more than two seconds, or if it needs more than Go: a browser,
-// an SDK, or a program that must first be downloaded and built.
+// A test is long if it takes more than two seconds, or if it needs other software than Go: a
+// browser, an SDK, or a program that must first be downloaded and built.
 package longtest
 
 import (
@@ -16,7 +16,7 @@ import (
 
 const variable = "MAYFLY_LONG"
 
-// Require skips a long test or suite unless MAYFLY_LONG is true. suite names what is left out,
+// Require skips a long test or suite unless MAYFLY_LONG is true. suite names the skipped tests,
 // such as "every page in a browser".
 func Require(t testing.TB, suite string) {
 	t.Helper()
@@ -25,9 +25,9 @@ func Require(t testing.TB, suite string) {
 	}
 }
 
-// Enabled reports whether MAYFLY_LONG is true, for a test that does more rounds then. A value that
-// is neither true nor false fails the test, which would otherwise silently skip what the
-// caller asked for.
+// Enabled reports whether MAYFLY_LONG is true, for a test that does more rounds then. It fails the
+// test if the value is neither true nor false, since otherwise a misspelt value would silently skip
+// tests.
 func Enabled(t testing.TB) bool {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -41,8 +41,8 @@ func Enabled(t testing.TB) bool {
 	return on
 }
 
-// Reduced returns whole if MAYFLY_LONG is true, and less otherwise: a number of rounds,
-// messages or bytes, for a test that any number would do for.
+// Reduced returns whole if MAYFLY_LONG is true, and less otherwise. It is for a number of rounds,
+// messages or bytes in a test that works with any number.
 func Reduced[T any](t testing.TB, whole, less T) T {
 	t.Helper()
 	if Enabled(t) {

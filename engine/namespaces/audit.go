@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	actionNote    = "deed" // in a note store
+	actionNote    = "deed" // kind of the notes with actions
 	auditTimeout  = 5 * time.Second
 	auditInterval = time.Second
-	// maxActionNotes is how many may wait in the note store until a server owns the main namespace: more
-	// are only logged.
+	// maxActionNotes is how many actions may wait in the note store until a server owns the main
+	// namespace. Further ones are only logged.
 	maxActionNotes = 1000
 )
 
@@ -28,10 +28,11 @@ type action struct {
 	Actor string `json:"actor,omitempty"`
 }
 
-// Audit audits an operator's action on the server in the server's own namespace; kind is
-// one of those with OfServer. If another server owns that namespace, it does so within
-// seconds, through the note store; if none owns it, later. An action may be recorded twice if a
-// server dies at the wrong moment. What cannot be recorded is logged.
+// Audit audits an operator's action on the server in the server's own namespace; kind must be one
+// of the server's, see engine.EventKind.OfServer. If another server owns that namespace, that
+// server records the action within seconds, through the note store; if no server owns it, the
+// action is recorded later. An action may be recorded twice if a server crashes. An action that
+// cannot be recorded is logged.
 func (f *Manager) Audit(ctx context.Context, kind engine.EventKind, about, actor string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
@@ -60,7 +61,7 @@ func (f *Manager) postAction(ctx context.Context, d action) error {
 	if err != nil {
 		panic(err) // texts
 	}
-	id := fmt.Sprintf("%020d-%010d-%s", time.Now().UnixNano(), f.actionNotes.Add(1), strings.ToLower(rand.Text()[:8])) // they are taken in this order
+	id := fmt.Sprintf("%020d-%010d-%s", time.Now().UnixNano(), f.actionNotes.Add(1), strings.ToLower(rand.Text()[:8])) // ids are sorted by time
 	return f.o.Notes.AddNote(ctx, actionNote, id, string(raw))
 }
 

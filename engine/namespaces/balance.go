@@ -6,45 +6,45 @@ import (
 	"time"
 )
 
-// A Membership is where servers on one store tell each other how many namespaces each owns. Calls of
-// its methods do not overlap.
+// A Membership lets servers on one store exchange how many namespaces each owns. Calls of its
+// methods do not overlap.
 type Membership interface {
-	// Heartbeat reports that the named server is alive and how many it owns, and returns how many
-	// each of the other live servers owns.
+	// Heartbeat records that the named server is alive and how many namespaces it owns, and
+	// returns how many each of the other live servers owns.
 	Heartbeat(ctx context.Context, name string, owns int) (others map[string]int, err error)
-	// Deregister reports that the server is gone.
+	// Deregister records that the server has stopped.
 	Deregister(ctx context.Context, name string) error
 }
 
-// Namespaces are spread over the servers by two rules, which need no agreement: the server
-// that inserts a document first wins.
+// Namespaces are spread over the servers by two rules. They need no agreement between servers: the
+// server that inserts the lease's document first owns the namespace.
 //
 //  1. A server that owns its fair share leaves a free namespace to others for headStart;
 //     after that any server takes it, whatever the shares.
-//  2. A server that owns more than its fair share for stableFor, while another has less than
-//     that, lets go of one without connected clients, and so on.
+//  2. A server that has owned more than its fair share for stableFor, while another owns less
+//     than its fair share, releases one namespace without connected clients, and so on.
 //
-// A fair share is the number of namespaces divided by that of servers, rounded up. When
-// rule 2 has reached it, the rule does nothing more, so no namespace goes back and forth.
+// A fair share is the number of namespaces divided by the number of servers, rounded up. Once a
+// server owns no more than that, rule 2 no longer applies, so namespaces do not move back and
+// forth.
 const (
-	headStart = 5 * time.Second // longer than it takes the others to notice
+	headStart = 5 * time.Second // longer than it takes other servers to notice a free namespace
 	// creatorGrace is how long a namespace that another server has just created is left to that
 	// server, which may be about to fill it.
 	creatorGrace = 1500 * time.Millisecond
-	stableFor    = 10 * time.Second // time without a change of who owns how many
+	stableFor    = 10 * time.Second // time without a change of any server's number of namespaces
 )
 
 // shares is the state of the rules above. Guarded by Manager.mu.
 type shares struct {
-	others      map[string]int // how many other servers own, at the last meeting
-	stableSince time.Time      // since when no number has changed
-	before      [3]int         // servers, namespaces and the number this one owns, then
+	others      map[string]int // how many namespaces other servers owned at the last heartbeat
+	stableSince time.Time      // when the numbers last changed
+	before      [3]int         // the numbers then: of servers, of namespaces, and of those that this server owns
 }
 
-// Claim reports whether the server may take the namespace of that name, which has had no owner
-// for the time free: see shares. gone is the server that had it and is no longer alive, if
-// that is why. The namespace counts as this server's from then on, until the protocols stand by
-// for it.
+// Claim reports whether this server may take a namespace, which has had no owner for the time free:
+// see shares. gone is the former owner if that is no longer alive, else empty. If so, the namespace
+// counts as owned by this server from then on, until the protocols stand by for it.
 func (f *Manager) Claim(name string, free time.Duration, gone string) bool {
 	m := f.find(name)
 	if m == nil {
@@ -55,7 +55,7 @@ func (f *Manager) Claim(name string, free time.Duration, gone string) bool {
 	if !m.owned && time.Now().Before(m.spec.notBefore) {
 		return false
 	}
-	delete(f.shares.others, gone) // it may take a while until Heartbeat misses it
+	delete(f.shares.others, gone) // it may take a while until Heartbeat no longer returns it
 	owns, all := f.owned()
 	if !m.owned && len(f.shares.others) > 0 && owns >= fairShare(all, 1+len(f.shares.others)) && free < headStart {
 		return false
@@ -67,8 +67,8 @@ func (f *Manager) Claim(name string, free time.Duration, gone string) bool {
 // fairShare returns the fair share of one server.
 func fairShare(namespaces, servers int) int { return (namespaces + servers - 1) / servers }
 
-// owned returns how many namespaces the server owns or is about to, and how many there are
-// that any server may. Called with mu held.
+// owned returns how many namespaces this server owns or is about to own, and how many there are
+// that any server may own. Called with mu held.
 func (f *Manager) owned() (owns, all int) {
 	all = 1
 	if f.main.owned {
@@ -86,7 +86,8 @@ func (f *Manager) owned() (owns, all int) {
 	return owns, all
 }
 
-// heartbeat exchanges numbers with other servers, and lets go of a namespace if that is fair.
+// heartbeat exchanges the numbers of namespaces with other servers, and releases a namespace if this
+// server owns too many.
 func (f *Manager) heartbeat() error {
 	if f.o.Membership == nil {
 		return nil
@@ -116,8 +117,8 @@ func (f *Manager) heartbeat() error {
 	return nil
 }
 
-// handOver lets go of a namespace without connected clients, so that another server takes it:
-// this one has its share, and waits.
+// handOver releases a namespace without connected clients. Another server will take it, because this
+// one owns its share and waits for headStart.
 func (f *Manager) handOver() error {
 	select {
 	case f.changing <- struct{}{}:
@@ -136,7 +137,7 @@ func (f *Manager) handOver() error {
 	return nil
 }
 
-// leaveServers tells the other servers that this one is gone.
+// leaveServers tells the other servers that this one has stopped.
 func (f *Manager) leaveServers() {
 	if f.o.Membership == nil {
 		return

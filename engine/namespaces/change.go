@@ -7,11 +7,11 @@ import (
 	"mayfly/engine"
 )
 
-// Change gives a namespace the limits of another profile, empty for the server's, on behalf of
-// actor, and waits as Create does: the namespace is opened again, and its clients have to
-// reconnect. Messages stored under other limits stay as they are. The error is ErrNoNamespace,
-// engine.ErrArgument, engine.ErrNotAllowed for the server's own namespace and for one in
-// memory alone, or the catalogue's; nothing was changed then.
+// Change sets the limits of a namespace to those of a profile, or to the server's if profile is
+// empty, on behalf of actor. It waits as Create does: the namespace is opened again, and its
+// clients have to reconnect. Messages that were stored under other limits are not changed. The
+// error is ErrNoNamespace, engine.ErrArgument, engine.ErrNotAllowed for the server's own namespace
+// and for a temporary one, or the catalogue's; then nothing was changed.
 func (f *Manager) Change(ctx context.Context, name, profile, actor string) (Namespace, error) {
 	name = strings.ToLower(name)
 	if f.find(name) == nil {
@@ -39,7 +39,7 @@ func (f *Manager) Change(ctx context.Context, name, profile, actor string) (Name
 	return f.awaitState(ctx, m), nil
 }
 
-// change updates the catalogue and the member, if they have another profile.
+// change updates the catalogue and reopens the member, if its profile is another one.
 func (f *Manager) change(ctx context.Context, name, profile string) (m *member, changed bool, err error) {
 	select {
 	case f.changing <- struct{}{}:
@@ -68,11 +68,11 @@ func (f *Manager) change(ctx context.Context, name, profile string) (m *member, 
 	return m, true, err
 }
 
-// profileChanged is why a namespace is not served for a moment.
+// profileChanged is the reason that clients get while the namespace is being reopened.
 const profileChanged = "The namespace is being reopened with its new limits."
 
-// reopen opens a namespace again by a specification, which may be the same; the protocols report
-// why meanwhile. Called by the holder of changing.
+// reopen opens a namespace again with s, which may be the same specification. Meanwhile, the
+// protocols report why as the reason. The caller holds changing.
 func (f *Manager) reopen(m *member, s Spec, why string) (*member, error) {
 	close(m.gone)
 	m.stop()
@@ -89,7 +89,7 @@ func (f *Manager) awaitState(ctx context.Context, m *member) Namespace {
 	select {
 	case <-m.stateKnown:
 	case <-m.ended:
-	case <-ctx.Done(): // it exists, and is being opened
+	case <-ctx.Done(): // the namespace exists and is being opened
 	}
 	return m.namespace()
 }

@@ -11,10 +11,10 @@ import (
 	"mayfly/engine/topology"
 )
 
-// Create makes a namespace, on behalf of actor, and waits until it is served or fails to be,
-// which its State reports. It sets s.Created if that is zero: a scene that is reset keeps its
-// age, and so do its links. The error is ErrNamespaceExists, engine.ErrArgument or engine.ErrQuota, or
-// the catalogue's; nothing was made then.
+// Create creates a namespace, on behalf of actor, and waits until it is served or cannot be opened,
+// which its State reports. It sets s.Created if that is zero; a scene that is reset keeps its time,
+// so that its links stay valid. The error is ErrNamespaceExists, engine.ErrArgument or
+// engine.ErrQuota, or the catalogue's; then nothing was created.
 func (f *Manager) Create(ctx context.Context, s Spec, actor string) (Namespace, error) {
 	if err := prepareSpec(&s); err != nil {
 		return Namespace{}, err
@@ -22,8 +22,7 @@ func (f *Manager) Create(ctx context.Context, s Spec, actor string) (Namespace, 
 	return f.create(ctx, s, actor)
 }
 
-// prepareSpec normalizes the name of a new namespace and sets its creation time, or returns what
-// is wrong with it.
+// prepareSpec normalizes the name of a new namespace, sets its creation time and checks it.
 func prepareSpec(s *Spec) (err error) {
 	if s.Name, err = ParseName(s.Name); err != nil {
 		return err
@@ -62,10 +61,10 @@ func (s Spec) check() error {
 	return nil
 }
 
-// CreateDefined is Create of a namespace with the entities and rules of a Config.json, which
-// has one namespace, whatever its name (EMU-8). The error may also be definition.Problems, or
-// why the namespace cannot be served here; nothing was made then. The warnings name the parts
-// of the file that have no effect.
+// CreateDefined is Create of a namespace with the entities and rules of a Config.json. The file must
+// have one namespace, whose name is ignored (EMU-8). The error may also be topology.Problems, or the
+// reason why the namespace cannot be served here; then nothing was created. The warnings name the
+// parts of the file that have no effect.
 func (f *Manager) CreateDefined(ctx context.Context, s Spec, config []byte, actor string) (n Namespace, warnings topology.Problems, err error) {
 	if err := prepareSpec(&s); err != nil {
 		return Namespace{}, warnings, err

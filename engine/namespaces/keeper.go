@@ -15,74 +15,73 @@ import (
 	"mayfly/engine/broker"
 )
 
-// These are the first and the longest pause after a store could not be opened.
+// The first and the longest pause after a failed attempt to open a store.
 const (
 	minRetry = 250 * time.Millisecond
 	maxRetry = 4 * time.Second
 )
 
-// minServed is how long a namespace must be served before its loss does not count as a sign
-// that its lease is too short.
+// minServed is how long a namespace must have been served for its loss not to count as a sign that
+// its lease is too short.
 const minServed = time.Minute
 
-// shutdownTimeout bounds how long the end of a namespace waits for its watchers.
+// shutdownTimeout bounds how long a Keeper waits for the watchers of a namespace to end.
 const shutdownTimeout = 10 * time.Second
 
-// A Keeper makes this process own one namespace, for as long as it can: it opens the broker,
-// serves it, and opens it again when it has ended. Open and Protocols are needed. Run is called
-// once.
+// A Keeper makes this process own one namespace for as long as possible: it opens the broker,
+// serves it, and opens it again when it has ended. Open and Protocols are required. Run must be
+// called only once.
 type Keeper struct {
-	// Open returns the function that opens the store. Where servers share it, that takes as
-	// long as another one owns the namespace, and calls standby with the owner. lost is how often
-	// in a row the namespace was lost since it was served for minServed, or ever.
+	// Open returns the function that opens the store. If servers share the store, that function
+	// waits while another server owns the namespace, and calls standby with the owner. lost is
+	// how often the namespace was lost since it was last served for minServed.
 	Open      func(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error)
 	Broker    broker.Options
 	Protocols Protocols
-	// Shared is set where another server may take the namespace over.
+	// Shared means that another server may take over the namespace.
 	Shared bool
 	// RetryForever makes Run try again after any failure, and report it through Protocols. Otherwise
 	// Run ends if the namespace cannot be opened the first time, and when the broker ends.
 	RetryForever bool
-	// OpenTimeout is how long an unreachable store is tried the first time.
+	// OpenTimeout is how long Run retries at first if the store is unreachable.
 	OpenTimeout time.Duration
 	// OnShutdown, unless it is nil, is called when Run's context has ended and the watchers have
-	// been notified, and returns once no request is left.
+	// been notified. It returns once no request is running.
 	OnShutdown func(context.Context) error
 	Logger     *slog.Logger // zero means slog.Default
 
-	lostCount int  // lost, of Open
-	trying    bool // it tries to own the namespace for as long as it takes
+	lostCount int  // the argument lost of Open
+	trying    bool // own retries after any failure
 	waiting   NotServed
 	leaving   sync.WaitGroup // watchers of brokers that have ended
 }
 
-// Protocols set how requests for a namespace are answered. They are called by one goroutine.
+// Protocols sets how requests for a namespace are answered. Its methods are called by one goroutine.
 type Protocols interface {
-	// Serve lets b answer requests from now on. An error is why it cannot.
+	// Serve lets b answer requests from now on.
 	Serve(ctx context.Context, b *broker.Broker) (ServeHandle, error)
-	// StandBy answers requests with w from now on. Those under way are still the former
-	// broker's to answer.
+	// StandBy answers requests with w from now on. Requests that are already running are still
+	// answered by the former broker.
 	StandBy(w NotServed)
 }
 
 // A ServeHandle controls the watchers of a broker while it is served.
 type ServeHandle interface {
-	// Shutdown notifies watchers of the end, and waits for them until ctx ends.
+	// Shutdown notifies the watchers that the broker ends, and waits for them until ctx ends.
 	Shutdown(ctx context.Context) error
-	// Close ends the watchers. It is called after Shutdown, and after the last request where the
-	// server serves requests to the end.
+	// Close ends the watchers. It is called after Shutdown, and when the server stops, after the
+	// last request.
 	Close()
 }
 
-// NotServed has the reason why a namespace is not served here. Its zero value means that it is
-// about to be.
+// NotServed says why a namespace is not served here. Its zero value means that it is being opened.
 type NotServed struct {
 	Owner  engine.Owner // the owner; zero if none is known
 	Reason string       // another reason, as a sentence
 	Since  time.Time
 }
 
-// Run keeps the namespace until ctx ends, and returns nil if it ended without failure.
+// Run owns and serves the namespace until ctx ends, and returns nil if that ended without failure.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.Logger = cmp.Or(k.Logger, slog.Default())
 	k.trying = k.trying || k.RetryForever
@@ -123,10 +122,10 @@ func (k *Keeper) pause(ctx context.Context, d time.Duration) (ok bool) {
 	}
 }
 
-// own opens the broker, however long another server owns the namespace: until then the
-// protocols report that this server stands by. If the protocols stand by, or did, or this
-// server owned the namespace, own tries again after any failure and reports it; before that it
-// gives up when Wait is over.
+// own opens the broker, and waits while another server owns the namespace; meanwhile the protocols
+// report that this server stands by. Once the protocols have stood by, or this server has owned the
+// namespace, own retries after any failure and reports it; before that it retries only while the
+// store is unreachable, for OpenTimeout.
 func (k *Keeper) own(ctx context.Context) (*broker.Broker, error) {
 	began, pause := time.Now(), minRetry
 	for {
@@ -153,13 +152,13 @@ func (k *Keeper) own(ctx context.Context) (*broker.Broker, error) {
 	}
 }
 
-// asSentence turns an error into a sentence.
+// asSentence returns an error's text as a sentence.
 func asSentence(err error) string {
 	r, n := utf8.DecodeRuneInString(err.Error())
 	return strings.ToUpper(string(r)) + err.Error()[n:] + "."
 }
 
-// try opens the broker once, which takes as long as another server owns the namespace.
+// try opens the broker once. It waits while another server owns the namespace.
 func (k *Keeper) try(ctx context.Context) (*broker.Broker, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -188,8 +187,8 @@ func (k *Keeper) try(ctx context.Context) (*broker.Broker, error) {
 	}
 }
 
-// serve serves a broker until ctx ends or the broker does, and closes it. fenced reports that
-// the namespace was lost to another server, and that this one may stand by.
+// serve serves a broker until ctx or the broker ends, and closes it. fenced reports that another
+// server may own the namespace, so that this one can stand by.
 func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
 	began := time.Now()
 	defer func() {
@@ -206,7 +205,7 @@ func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err 
 		if k.lostOwnership(b) {
 			return true, nil
 		}
-		if ctx.Err() != nil { // it was stopped before it began
+		if ctx.Err() != nil { // serving was cancelled before it began
 			err = nil
 		}
 		return false, errors.Join(err, k.close(b))
@@ -237,10 +236,10 @@ func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err 
 		err = errors.Join(err, k.OnShutdown(ctx))
 	}
 	served.Close()
-	return false, errors.Join(err, k.close(b)) // after the protocols: operations they let in become durable
+	return false, errors.Join(err, k.close(b)) // after the protocols have ended, so that the operations that they accepted become durable
 }
 
-// end ends what followed a broker that has ended before its server.
+// end ends the watchers of a broker that has ended although the server goes on.
 func (k *Keeper) end(ctx context.Context, served ServeHandle) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
@@ -256,8 +255,7 @@ func (k *Keeper) lostOwnership(b *broker.Broker) bool {
 	return k.Shared && errors.Is(b.Close(), engine.ErrFenced)
 }
 
-// close closes the broker. Losing the namespace meanwhile is no failure where servers share a
-// store.
+// close closes the broker. If servers share a store, it is no error that the namespace was lost.
 func (k *Keeper) close(b *broker.Broker) error {
 	if err := b.Close(); err != nil && !k.lostOwnership(b) {
 		return fmt.Errorf("the broker did not stop cleanly: %w", err)
@@ -265,7 +263,7 @@ func (k *Keeper) close(b *broker.Broker) error {
 	return nil
 }
 
-// standBy makes the protocols report which server owns the namespace, or why no server can serve
+// standBy makes the protocols report which server owns the namespace, or why this one cannot serve
 // it.
 func (k *Keeper) standBy(owner engine.Owner, why string) {
 	if k.waiting.Since.IsZero() {

@@ -16,8 +16,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// These are how many namespaces there may be beside the server's own, unless Options set other
-// numbers.
+// The maximum numbers of namespaces besides the server's own, unless Options set others.
 const (
 	DefaultMax          = 50
 	DefaultMaxTemporary = 10
@@ -31,34 +30,35 @@ type Spec struct {
 	// StoredName is its name in a store that holds several namespaces; empty means Name. The
 	// catalogue sets it.
 	StoredName string `json:"kept,omitempty"`
-	// A Temporary namespace is in memory alone, and goes with the server at the latest.
+	// A Temporary namespace is only in memory. It ends with the server at the latest.
 	Temporary  bool      `json:"temporary,omitempty"`
 	Until      time.Time `json:"until,omitzero"` // when a temporary one is removed; zero means on request
-	preferHere bool      // this server takes it first, even if it owns more than others
-	notBefore  time.Time // this server must not take it before; zero means that it may at once
-	// ManualClock is a temporary namespace's clock, if it can be turned; nil means the system's.
+	preferHere bool      // this server takes it, even if it owns more than others
+	notBefore  time.Time // this server must not take it before this time
+	// ManualClock is the clock of a temporary namespace; nil means the system's clock.
 	ManualClock *broker.ManualClock `json:"-"`
 }
 
-// A Catalogue lists the namespaces beside the server's own. Calls of its methods do not
+// A Catalogue stores the list of namespaces besides the server's own. Calls of its methods do not
 // overlap.
 type Catalogue interface {
 	// List returns all of them, in any order.
 	List(ctx context.Context) ([]Spec, error)
-	// Add adds an empty namespace, and returns it with StoredName. The error is ErrNamespaceExists if there is
-	// one of that name.
+	// Add adds an empty namespace, and returns it with StoredName. The error is
+	// ErrNamespaceExists if there is one with that name.
 	Add(ctx context.Context, s Spec) (Spec, error)
 	// Change changes a namespace's Profile. The error is engine.ErrNotAllowed if its contents
 	// would be lost.
 	Change(ctx context.Context, s Spec) error
-	// Remove removes a namespace with its contents, and calls closed, which closes its store,
-	// when it is time to. aside is where the contents are kept, or "" if they are deleted.
+	// Remove removes a namespace with its contents. It calls closed to have the namespace's store
+	// closed before. aside is where the contents are kept, or "" if they are deleted.
 	Remove(ctx context.Context, s Spec, closed func() error) (aside string, err error)
 }
 
 // Options configure a Manager. Main, NewKeeper and Catalogue are required.
 type Options struct {
-	// Main is the server's own namespace. Its OnShutdown ends the serving of all.
+	// Main is the server's own namespace. Its OnShutdown is called once the watchers of all
+	// namespaces have been notified, and waits for the requests to all of them.
 	Main *Keeper
 	// NewKeeper returns the keeper of another namespace, and makes the protocols stand by for it.
 	// The Manager sets its RetryForever and OnShutdown.
@@ -66,27 +66,28 @@ type Options struct {
 	// Drop makes the protocols drop a namespace, and tells its clients why.
 	Drop      func(s Spec, why string)
 	Catalogue Catalogue
-	// OnLoaded, unless it is nil, is called once, when the catalogue was read for the first time
-	// and the protocols have all its namespaces.
+	// OnLoaded, unless it is nil, is called once, when the catalogue has been read for the first
+	// time and the protocols have all its namespaces.
 	OnLoaded func()
-	// RefreshInterval is how often the catalogue is read again, if other servers write it too; zero:
-	// never.
+	// RefreshInterval is how often the catalogue is read again, if other servers write it too; zero
+	// means never.
 	RefreshInterval time.Duration
-	// Notes is where servers on the store leave each other notes; nil if there is none.
+	// Notes is shared by the servers on the store; nil if there is none.
 	Notes NoteStore
-	// Membership is where servers on the store meet, this one by Name; nil if there is none.
+	// Membership lets the servers on the store share namespaces; nil if there is none. Name is this
+	// server's name in it.
 	Membership Membership
 	Name       string
-	// Busy reports whether clients are connected to a namespace, which is then not left to
-	// another server. Nil means none is.
+	// Busy reports whether clients are connected to a namespace, which is then not handed over to
+	// another server. Nil means that no client ever is.
 	Busy         func(name string) bool
-	Max          int          // namespaces beside Main; zero means DefaultMax; negative means none
+	Max          int          // namespaces besides Main; zero means DefaultMax; negative means none
 	MaxTemporary int          // temporary ones among them; zero means DefaultMaxTemporary
 	Logger       *slog.Logger // zero means slog.Default
 }
 
-// A Manager holds the namespaces of a server. Its methods are safe for concurrent use; Run is
-// called once, before any other.
+// A Manager holds the namespaces of a server. Its methods are safe for concurrent use. Run must be
+// called once, before all others.
 type Manager struct {
 	o    Options
 	log  *slog.Logger
@@ -95,19 +96,19 @@ type Manager struct {
 	ctx          context.Context //nolint:containedctx // the life of the other namespaces, ended by Run
 	stop         context.CancelFunc
 	mainReady    chan struct{}  // closed when the state of the main namespace is known
-	requestsDone chan struct{}  // closed when no request is left
+	requestsDone chan struct{}  // closed when no request is running
 	leaving      sync.WaitGroup // members that have not yet notified their watchers of the end
 	wg           sync.WaitGroup // members, and timers of temporary ones
-	changing     chan struct{}  // holds one: the goroutine that changes the catalogue
+	changing     chan struct{}  // a lock, held by the goroutine that changes the catalogue or members
 	actionNotes  atomic.Uint64  // number of actions posted to the note store
 
 	mu           sync.Mutex
 	byName       map[string]*member // the other namespaces; guarded by mu
-	closed       bool               // no more may begin; guarded by mu
+	closed       bool               // no namespace may be started any more; guarded by mu
 	shares       shares             // guarded by mu
 	catalogueErr error              // why the catalogue could not be read the last time; guarded by mu
 	known        sync.Once          // calls OnLoaded
-	listed       bool               // the catalogue was read once; owned by the holder of changing
+	listed       bool               // the catalogue has been read before; guarded by changing
 }
 
 // New returns a Manager, which Run starts.
@@ -120,12 +121,12 @@ func New(o Options) *Manager {
 	return f
 }
 
-// Run serves the namespaces until ctx ends, or until the server's own cannot be kept, which is
-// the error. Failures of the others concern only themselves.
+// Run serves the namespaces until ctx ends, or until the server's own namespace fails, whose error
+// it returns. Failures of other namespaces do not end it.
 func (f *Manager) Run(ctx context.Context) error {
 	f.ctx, f.stop = context.WithCancel(ctx)
 	defer f.stop()
-	if f.o.RefreshInterval > 0 { // the main one does not wait for a remote catalogue
+	if f.o.RefreshInterval > 0 { // the main namespace does not wait for a remote catalogue
 		f.wg.Go(f.pollCatalogue)
 	} else if err := f.readCatalogue(ctx); err != nil {
 		return err
@@ -156,8 +157,8 @@ func (f *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// readCatalogue begins namespaces that are new in the catalogue, and leaves those that are no longer in
-// it. None begins before the state of the main one is known.
+// readCatalogue starts namespaces that are new in the catalogue, and stops those that are no longer
+// in it. None is opened before the state of the main one is known.
 func (f *Manager) readCatalogue(ctx context.Context) error {
 	select {
 	case f.changing <- struct{}{}:
@@ -235,7 +236,7 @@ func (f *Manager) pollCatalogue() {
 	}
 }
 
-// others returns the namespaces beside the main one, by name.
+// others returns the namespaces besides the main one, by name.
 func (f *Manager) others() []*member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -247,8 +248,8 @@ func (f *Manager) others() []*member {
 	return out
 }
 
-// startMember starts to keep a namespace, unless the Manager has ended. The protocols have it
-// then. Called by the holder of changing.
+// startMember starts a namespace and adds it to the protocols. It returns nil if the Manager has
+// ended. The caller holds changing.
 func (f *Manager) startMember(s Spec) *member {
 	m := &member{manager: f, spec: s, owned: s.preferHere, gone: make(chan struct{}), ended: make(chan struct{}), stateKnown: make(chan struct{})}
 	ctx, stop := context.WithCancel(f.ctx)
@@ -274,7 +275,7 @@ func (f *Manager) startMember(s Spec) *member {
 	return m
 }
 
-// stopMember ends the keeping of a namespace, once, and waits for that.
+// stopMember stops a namespace and waits until it has ended. Call it once for each member.
 func (f *Manager) stopMember(m *member, why string) {
 	f.o.Drop(m.spec, why)
 	close(m.gone)
@@ -287,7 +288,7 @@ func (f *Manager) stopMember(m *member, why string) {
 	}
 }
 
-// removeExpired removes a temporary namespace when its time is over.
+// removeExpired removes a temporary namespace at Spec.Until.
 func (f *Manager) removeExpired(m *member) {
 	over := time.NewTimer(time.Until(m.spec.Until))
 	defer over.Stop()
@@ -312,7 +313,7 @@ func (f *Manager) add(ctx context.Context, s Spec) (*member, error) {
 		return nil, err
 	}
 	if !s.Temporary {
-		mine := s.preferHere // this does not concern other servers
+		mine := s.preferHere // the catalogue must not store it
 		s.preferHere = false
 		var err error
 		if s, err = f.o.Catalogue.Add(ctx, s); err != nil {
@@ -353,8 +354,7 @@ func (f *Manager) checkRoom(s Spec) error {
 // removedReason returns the reason that the clients of a removed namespace get.
 func removedReason(name string) string { return fmt.Sprintf("The namespace %s was removed.", name) }
 
-// ErrNoNamespace is the error for a namespace that does not exist, ErrNamespaceExists for one that exists
-// already.
+// ErrNoNamespace means that a namespace does not exist, ErrNamespaceExists that it exists already.
 var (
 	ErrNoNamespace     error = engine.Refuse(engine.ErrNotFound, "The namespace does not exist.")
 	ErrNamespaceExists       = fmt.Errorf("%w: the namespace already exists", engine.ErrExists)
@@ -364,9 +364,9 @@ func noNamespace(name string) error {
 	return engine.RefuseCode(ErrNoNamespace, 40402, "The namespace '%s' does not exist.", name)
 }
 
-// Remove removes a namespace with its contents, on behalf of actor, which is "" if it has
-// expired. Its clients get the reason, and its store is closed first. aside is where the
-// contents are kept, or "" if they are deleted. The server's own namespace cannot be removed:
+// Remove removes a namespace with its contents, on behalf of actor. An empty actor means that its
+// lifetime has ended. Its clients get the reason, and its store is closed first. aside is where the
+// contents are kept, or "" if they are deleted. For the server's own namespace, Remove returns
 // engine.ErrNotAllowed. If the removal fails, the namespace is served again.
 func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string, err error) {
 	name = strings.ToLower(name)
@@ -376,8 +376,8 @@ func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string,
 	return f.remove(ctx, name, nil, actor)
 }
 
-// remove removes the namespace of that name; if only is not nil, only if it is still that
-// member.
+// remove is Remove for the namespace with that name. If only is not nil, it removes the namespace
+// only if it is still that member.
 func (f *Manager) remove(ctx context.Context, name string, only *member, actor string) (aside string, err error) {
 	select {
 	case f.changing <- struct{}{}:
@@ -391,7 +391,7 @@ func (f *Manager) remove(ctx context.Context, name string, only *member, actor s
 	if m == nil || only != nil && m != only {
 		return "", noNamespace(name)
 	}
-	ctx = context.WithoutCancel(ctx) // half a removal would be of no use
+	ctx = context.WithoutCancel(ctx) // a removal must not stop halfway
 	why := removedReason(name)
 	if m.spec.Temporary {
 		f.stopMember(m, why)
@@ -410,11 +410,11 @@ func (f *Manager) remove(ctx context.Context, name string, only *member, actor s
 	return aside, nil
 }
 
-// An Elsewhere is the owner of a namespace that is not served here, or why it has none.
+// An Elsewhere says which server owns a namespace that is not served here, or why none does.
 type Elsewhere = NotServed
 
-// Broker returns a namespace's broker, by its name in any case; else where the namespace is
-// served, or ErrNoNamespace if it does not exist.
+// Broker returns the broker of a namespace; the case of name does not matter. If the namespace is
+// not served here, Broker returns an Elsewhere instead, and if it does not exist, ErrNoNamespace.
 func (f *Manager) Broker(name string) (*broker.Broker, *Elsewhere, error) {
 	m := f.find(name)
 	if m == nil {
@@ -456,10 +456,10 @@ func (f *Manager) List() []Namespace {
 	return out
 }
 
-// Max returns how many namespaces there may be beside the server's own.
+// Max returns how many namespaces there may be besides the server's own.
 func (f *Manager) Max() int { return max(0, cmp.Or(f.o.Max, DefaultMax)) }
 
-// CatalogueError returns why the catalogue could not be read lately, or nil if it could.
+// CatalogueError returns the error of the latest attempt to read the catalogue, nil if it succeeded.
 func (f *Manager) CatalogueError() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 type State string
 
 const (
-	Opening State = "opening" // it is about to be served
+	Opening State = "opening" // it is being opened
 	Serving State = "serving"
 	Standby State = "standby" // another server owns it
-	Failing State = "failing" // it cannot be opened; that is tried again and again
+	Failing State = "failing" // it cannot be opened; the server keeps retrying
 )
 
-// A Namespace describes one at one moment.
+// A Namespace describes a namespace at one moment.
 type Namespace struct {
 	Spec
-	Main  bool // it is the server's own, which stays
+	Main  bool // it is the server's own, which cannot be removed
 	State State
 	NotServed
 	Broker *broker.Broker // nil unless it is served
@@ -34,18 +34,18 @@ type member struct {
 	spec       Spec
 	keeper     *Keeper
 	stop       context.CancelFunc
-	gone       chan struct{} // closed when it is no longer served, and the protocols have dropped it
+	gone       chan struct{} // closed when it is being removed or reopened
 	ended      chan struct{} // closed when run has ended
 	stateKnown chan struct{} // closed when its state is known
-	owned      bool          // it is this server's, or about to be; guarded by Manager.mu
+	owned      bool          // this server owns it, or is about to; guarded by Manager.mu
 
 	mu          sync.Mutex
-	b           *broker.Broker // while it is served; guarded by mu
+	b           *broker.Broker // nil unless it is served; guarded by mu
 	waiting     NotServed      // why it is not served; guarded by mu
-	stateClosed bool           // told is closed; guarded by mu
+	stateClosed bool           // stateKnown is closed; guarded by mu
 }
 
-// run keeps the namespace until ctx ends.
+// run serves the namespace until ctx ends.
 func (m *member) run(ctx context.Context) {
 	f := m.manager
 	left := sync.OnceFunc(f.leaving.Done)
@@ -54,7 +54,7 @@ func (m *member) run(ctx context.Context) {
 	m.keeper.Protocols = recordingProtocols{m, m.keeper.Protocols, m.markStateKnown}
 	m.keeper.OnShutdown = func(context.Context) error {
 		left()
-		select { // one of them comes: it is being removed, or the Manager has ended
+		select { // the namespace is being removed or reopened, or the Manager has ended
 		case <-m.gone:
 		case <-f.requestsDone:
 		}
@@ -80,7 +80,7 @@ func (m *member) markStateKnown() {
 	}
 }
 
-// openBroker returns the broker, nil if it is not open here.
+// openBroker returns the broker, or nil if the namespace is not served here.
 func (m *member) openBroker() *broker.Broker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *member) namespace() Namespace {
 	return n
 }
 
-// recordingProtocols are Protocols that record their calls in the member.
+// recordingProtocols wraps Protocols to record in the member which broker is served.
 type recordingProtocols struct {
 	m       *member
 	to      Protocols

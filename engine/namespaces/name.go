@@ -8,12 +8,12 @@ import (
 	"mayfly/engine"
 )
 
-// maxNameLength is how long a namespace's name may be: a label of DNS.
+// maxNameLength is the maximum length of a namespace's name, that of a DNS label.
 const maxNameLength = 63
 
-// ParseName returns a name in its normal form, lower case. A name is a label of DNS: 1 to 63
-// letters, digits and hyphens, with a letter or digit at either end (the hosted service: 6 to
-// 50). It must not be the first label of an address, such as 127, or localhost. The error is
+// ParseName returns a name in its normal form, lower case. A name is a DNS label: 1 to 63 letters,
+// digits and hyphens, with a letter or digit at both ends (Azure Service Bus allows 6 to 50). It
+// must not be the first label of an IP address, such as 127, or localhost. The error is
 // engine.ErrArgument.
 func ParseName(text string) (string, error) {
 	name := strings.ToLower(text)
@@ -30,8 +30,8 @@ func ParseName(text string) (string, error) {
 	return name, nil
 }
 
-// HostLabel returns the part of a host, with or without a port, that may name a namespace: its
-// first label, in lower case. It is empty for an IP address and for an empty host.
+// HostLabel returns the first label of a host, in lower case, which may name a namespace. host may
+// have a port. The result is empty for an IP address and for an empty host.
 func HostLabel(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -43,9 +43,9 @@ func HostLabel(host string) string {
 	return strings.ToLower(label)
 }
 
-// IsNamespaceHost reports whether a host, with or without a port, can only mean the namespace that its
-// label names: NAME.localhost, which always leads to this machine (RFC 6761, 6.3). If there is
-// no such namespace, no other one may answer.
+// IsNamespaceHost reports whether a host has the form NAME.localhost, which always means this
+// machine (RFC 6761, 6.3), so that it can only mean the namespace NAME. If that does not exist, no
+// other namespace may answer. host may have a port.
 func IsNamespaceHost(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

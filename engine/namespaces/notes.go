@@ -9,53 +9,52 @@ import (
 	"time"
 )
 
-// A NoteStore keeps data that all servers on one store need, independently of who owns which
-// namespace: sessions of users and tokens of programs. A note is added once and removed once,
-// and its text never changes. Its methods are safe for concurrent use, and every later read, at
-// any server, sees a change.
+// A NoteStore stores data that all servers on one store need, regardless of which server owns which
+// namespace: sessions of users, API tokens, and actions to audit. A note is added once and removed
+// once, and its text never changes. The methods of a NoteStore are safe for concurrent use, and
+// every later read, at any server, sees a change.
 type NoteStore interface {
 	// Notes returns all notes of a kind, in the order of their IDs.
 	Notes(ctx context.Context, kind string) ([]Note, error)
-	// AddNote adds a note. The error is engine.ErrExists if there is one of that ID.
+	// AddNote adds a note. The error is engine.ErrExists if there is one with that ID.
 	AddNote(ctx context.Context, kind, id, text string) error
-	// MarkNoteUsed sets when a note was last used; an earlier time than the present mark changes
-	// nothing.
+	// MarkNoteUsed sets Note.LastUsed, unless it is later already.
 	MarkNoteUsed(ctx context.Context, kind, id string, at time.Time) error
-	// RemoveNotes removes notes; missing ones are no error.
+	// RemoveNotes removes notes. It ignores ids that do not exist.
 	RemoveNotes(ctx context.Context, kind string, ids ...string) error
 }
 
-// A Note is a text on a NoteStore.
+// A Note is a text in a NoteStore.
 type Note struct {
 	ID, Text string
-	LastUsed time.Time // latest mark, to the second; zero means never
+	LastUsed time.Time // set by MarkNoteUsed, to the second; zero means never
 }
 
 const (
 	readInterval    = time.Second
-	minReadInterval = 200 * time.Millisecond // minimum time between readings that callers ask for
+	minReadInterval = 200 * time.Millisecond // minimum time between two reads
 	readTimeout     = 5 * time.Second
-	// trustFor is how long the last reading is trusted while the note store cannot be read.
+	// trustFor is how long the notes of the last read are trusted while the note store cannot be read.
 	trustFor = 10 * time.Second
 )
 
-// A NoteReader reads the notes of a kind, again and again. Make it with NewNoteReader. It is safe for
-// concurrent use; Run is called once.
+// A NoteReader reads the notes of a kind repeatedly. Create it with NewNoteReader. It is safe for
+// concurrent use; Run must be called only once.
 type NoteReader struct {
 	store   NoteStore
 	kind    string
 	receive func(notes []Note, began time.Time)
 	log     *slog.Logger
-	reading chan struct{} // holds one: the goroutine that reads
-	triedAt time.Time     // when it was read last; owned by the holder of reading
-	readErr error         // why that failed, nil if it did not or its caller had gone; owned by the holder of reading
+	reading chan struct{} // a lock, held by the goroutine that reads
+	triedAt time.Time     // when the last read began; guarded by reading
+	readErr error         // why the last read failed; nil if it did not, or if its caller's context had ended; guarded by reading
 
 	mu       sync.Mutex
-	lastRead time.Time // when the last successful reading began; zero if there was none; guarded by mu
+	lastRead time.Time // when the last successful read began; zero if there was none; guarded by mu
 }
 
-// NewNoteReader returns a reader. It calls take with all notes after each reading, and with the
-// time when that reading began. Calls of take do not overlap.
+// NewNoteReader returns a NoteReader that calls take after each read, with all notes and the time
+// when that read began. Calls of take do not overlap.
 func NewNoteReader(store NoteStore, kind string, take func(notes []Note, began time.Time), log *slog.Logger) *NoteReader {
 	return &NoteReader{store: store, kind: kind, receive: take, log: cmp.Or(log, slog.Default()), reading: make(chan struct{}, 1)}
 }
@@ -80,8 +79,8 @@ func (r *NoteReader) Run(ctx context.Context, then func(context.Context)) {
 	}
 }
 
-// Refresh returns when a reading has been taken that began after the call. Concurrent callers
-// share one reading, and its failure.
+// Refresh reads the notes, or waits for a read that began after the call. Concurrent callers share
+// one read, and its failure.
 func (r *NoteReader) Refresh(ctx context.Context) error {
 	asked := time.Now()
 	select {
@@ -130,7 +129,7 @@ func (r *NoteReader) lastReading() time.Time {
 	return r.lastRead
 }
 
-// IsFresh reports whether the last reading is recent enough to trust.
+// IsFresh reports whether the last successful read is recent enough to be trusted.
 func (r *NoteReader) IsFresh() bool {
 	last := r.lastReading()
 	return !last.IsZero() && time.Since(last) < trustFor

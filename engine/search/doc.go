@@ -3,15 +3,15 @@
 //
 //	body:"order 17" json.customer.id:42 prop.region:eu state:deferred age:>5m -subject:heartbeat
 //
-// It is pure: a Query judges one engine.Row at an instant, and its body only if the rest
-// leaves that open. It reads nothing and waits for nothing, so that a scan, a job and a test
-// can all use it as a predicate.
+// It is pure: a Query is a predicate on one engine.Row at an instant, and on its body only if
+// the row does not decide. It reads nothing and waits for nothing, so that a scan, a job and a
+// test can all use it.
 //
 //	Parse                     the grammar, with errors that name a position
-//	Query.Match               the answer by a row alone: yes, no, or that its body decides
-//	Query.MatchBody           the answer by row and body
+//	Query.Match               the result for a row alone: yes, no, or that its body decides
+//	Query.MatchBody           the result for row and body
 //	Query.Covers, Query.Class what a scan can skip
-//	Query.Terms, Query.Without  for pages: one chip for each term
+//	Query.Terms, Query.Without  for pages that show one chip for each term
 //	ParseEntities, EntityQuery  the same for queues, topics and subscriptions
 //
 // # Grammar
@@ -21,9 +21,9 @@
 // them must match. In quotes everything is literal, except \" and \\; outside of them *
 // stands for any text.
 //
-// Case never matters, except in the names of JSON members. Words, phrases and body: are
-// looked for anywhere in a text, all other texts must match as a whole. A value of only *
-// matches anything that is set; "" matches what is not set.
+// Case never matters, except in the names of JSON members. Words, phrases and body: match
+// anywhere in a text, all other values must match a whole text. The value * matches every text
+// that is set; "" matches one that is not set.
 //
 //	word "a phrase"  subject, message id or body
 //	body:            the bytes of the body; of a long one the first MaxBody bytes
@@ -34,16 +34,15 @@
 //	error:           of a dead letter: the text of its error; # may stand for each id and number in it
 //	prop.NAME:       an application property; prop.*: any of them
 //	json.PATH:       in a JSON body: names with dots, [0], [*]; * is any name; "in quotes" for names with a dot
-//	age: ttl: due:   durations since it arrived, until it expires (or never), until its schedule: age:>5m
+//	age: ttl: due:   durations: since it arrived, until it expires (or never), until it is due: age:>5m
 //	enqueued:        a moment in UTC, as exact as it is written: enqueued:>=2026-07-14, enqueued:<2026-07-14T10:00
 //	delivery: seq:   whole numbers
 //	size:            of header and body, in B, KB, MB and GB of 1,024
 //
-// Numbers, durations, sizes and moments may be compared by <, <=, > and >=; properties and
-// JSON too, with the values that they can be compared with. Numbers are compared by their exact
-// decimal value: 1, 1.0 and 1e0 are one number whatever their types, and none is rounded. An
-// absent value, such as an expiry that never comes or a missing property, never matches a
-// comparison.
+// Numbers, durations, sizes and moments may be compared by <, <=, > and >=; so may properties and
+// JSON values of a comparable type. Numbers are compared by their exact decimal value: 1, 1.0 and
+// 1e0 are equal, regardless of their types, and none is rounded. An absent value, such as the
+// expiry of a message that does not expire or a missing property, never matches a comparison.
 //
 // # Entities
 //
@@ -54,12 +53,12 @@
 //	kind:            queue, topic, subscription
 //	status:          active, disabled, senddisabled, receivedisabled
 //	has:             messages, active, locked, deferred, scheduled, dlq, transfer, sessions, receivers, subscriptions
-//	expiring:        a duration until the next message expires; without one: that any does
-//	temp:            a duration until it deletes itself; without one: that it does so when idle
-//	idle:            a duration since it was used; with receivers it is in use
+//	expiring:        a duration until the next message expires; without one: has messages that expire
+//	temp:            a duration until it deletes itself; without one: deletes itself when idle
+//	idle:            a duration since its last use; an entity with receivers is in use
 //	messages: active: locked: deferred: scheduled: dlq: transfer: sessions: receivers: subscriptions:   whole numbers
 //	size:            of all its messages
 //
-// transfer counts messages that could not be forwarded. A topic has the messages, sessions and
-// receivers of its subscriptions, and their next expiry.
+// transfer counts messages that could not be forwarded. For a topic, the messages, sessions,
+// receivers and next expiry are those of its subscriptions.
 package search

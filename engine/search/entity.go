@@ -9,13 +9,13 @@ import (
 	"mayfly/engine"
 )
 
-// An EntityQuery is terms that must all be true of an entity. It is immutable, and may be used
-// by many goroutines at once; the zero EntityQuery, and a nil one, has no terms and every
-// entity matches it.
+// An EntityQuery has terms that must all be true of an entity. It is immutable, and may be used
+// by many goroutines at once. The zero EntityQuery and a nil one have no terms, and match every
+// entity.
 type EntityQuery struct{ terms terms }
 
-// ParseEntities reads a query for entities. A text of only spaces matches every entity. With
-// an error, which is an *Error, it returns the query of the terms before it.
+// ParseEntities parses a query for entities. A text of only spaces matches every entity. The error
+// is an *Error; then the query has the terms before the invalid one.
 func ParseEntities(text string) (*EntityQuery, error) {
 	all, err := ofEntities.parse(text)
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -27,10 +27,10 @@ func ParseEntities(text string) (*EntityQuery, error) {
 // Empty reports whether the query has no terms, so that every entity matches.
 func (q *EntityQuery) Empty() bool { return q == nil || len(q.terms) == 0 }
 
-// String writes the query so that ParseEntities reads the same one again.
+// String returns the query in the form that ParseEntities parses.
 func (q *EntityQuery) String() string { return strings.Join(q.Terms(), " ") }
 
-// Terms returns the terms as String writes them, one by one.
+// Terms returns each term in the form of String.
 func (q *EntityQuery) Terms() []string {
 	if q == nil {
 		return nil
@@ -41,7 +41,7 @@ func (q *EntityQuery) Terms() []string {
 // Without returns q without its i-th term.
 func (q *EntityQuery) Without(i int) *EntityQuery { return &EntityQuery{q.terms.without(i)} }
 
-// DependsOnTime reports whether the passing of time alone changes the matches.
+// DependsOnTime reports whether the passing of time alone can change the matches.
 func (q *EntityQuery) DependsOnTime() bool {
 	if q == nil {
 		return false
@@ -54,8 +54,8 @@ func (q *EntityQuery) DependsOnTime() bool {
 	return false
 }
 
-// Match reports whether e matches at now. subs are a topic's subscriptions: a topic has their
-// messages.
+// Match reports whether e matches at now. subs are the subscriptions of a topic, whose messages
+// count as the topic's.
 func (q *EntityQuery) Match(e engine.EntityState, subs []engine.EntityState, now engine.Instant) bool {
 	if q == nil {
 		return true
@@ -69,7 +69,7 @@ func (q *EntityQuery) Match(e engine.EntityState, subs []engine.EntityState, now
 	return true
 }
 
-// An entityState is an entity while it is judged.
+// An entityState is an entity to be matched.
 type entityState struct {
 	state *engine.EntityState
 	subs  []engine.EntityState
@@ -113,13 +113,13 @@ func (s *entityState) is(k key, v *operand) bool {
 	}
 }
 
-// endsWithin compares the time that is left until a deadline, zero being never. Without a duration,
-// any deadline matches.
+// endsWithin compares the time until at with the operand; zero means never, which does not match.
+// An operand without a duration matches any other time.
 func (v *operand) endsWithin(at, now engine.Instant) bool {
 	return at != 0 && (v.span == nil || v.op.holds(cmp.Compare(at.Sub(now), *v.span)))
 }
 
-// idle returns how long the entity has not been used. A receiver is use, as for
+// idle returns how long the entity has not been used. Having a receiver is use, as for
 // AutoDeleteOnIdle (IDLE-8).
 func (s *entityState) idle() time.Duration {
 	if s.count(keyReceivers) > 0 {
@@ -139,11 +139,11 @@ func (s *entityState) nextExpiry() engine.Instant {
 	return next
 }
 
-// count returns a number of the entity, and of its subscriptions.
+// count returns a number of the entity, including its subscriptions.
 func (s *entityState) count(k key) int64 {
 	n := numberIn(s.state, k)
 	if k == keySubscriptions || k == keyBytes {
-		return n // these are the topic's own
+		return n // the topic's own number includes its subscriptions
 	}
 	for i := range s.subs {
 		n += numberIn(&s.subs[i], k)

@@ -7,9 +7,9 @@ import (
 	"mayfly/engine"
 )
 
-// An Error says where a text is not a valid query, and why. It unwraps to engine.ErrArgument.
+// An Error says where and why a text is not a valid query. It unwraps to engine.ErrArgument.
 type Error struct {
-	Pos      int    // characters before the fault
+	Pos      int    // number of characters before the error
 	Text     string // a sentence
 	Entities bool   // the text was a query for entities
 }
@@ -17,7 +17,7 @@ type Error struct {
 // Error returns a sentence. The position in it counts from 1.
 func (e *Error) Error() string { return fmt.Sprintf("%s See character %d.", e.Text, e.Pos+1) }
 
-// Unwrap is for errors.Is and errors.As.
+// Unwrap returns an engine.ErrArgument with the same text.
 func (e *Error) Unwrap() error {
 	return engine.Refuse(engine.ErrArgument, "%s", e.Error())
 }

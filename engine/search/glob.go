@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A glob is a pattern, in lower case, in pieces between which any text may stand.
+// A glob is a pattern in lower case. It consists of pieces with any text between them.
 type glob struct {
-	pieces []string // one at least
+	pieces []string // at least one
 }
 
-// newGlob reads a text in which * stands for anything; literal keeps its stars.
+// newGlob parses a text in which * stands for any text, or takes it literally if literal is set.
 func newGlob(text string, literal bool) glob {
 	text = strings.ToLower(text)
 	if literal {
@@ -22,10 +22,10 @@ func newGlob(text string, literal bool) glob {
 	return glob{strings.Split(text, "*")}
 }
 
-// anything reports whether g is stars alone.
+// anything reports whether g consists of stars only.
 func (g glob) anything() bool { return len(g.pieces) == 2 && g.pieces[0] == "" && g.pieces[1] == "" }
 
-// nothing reports whether g is the empty text.
+// nothing reports whether g is empty.
 func (g glob) nothing() bool { return len(g.pieces) == 1 && g.pieces[0] == "" }
 
 // whole reports whether s, in any case, matches g from beginning to end.

@@ -54,7 +54,7 @@ const (
 	keyBytes
 )
 
-// A grammar is the kind of query: it determines the keys.
+// A grammar is a kind of query, for messages or entities. It determines the keys.
 type grammar uint8
 
 const (
@@ -69,7 +69,7 @@ func (g grammar) bounds() (first, last key) {
 	return keyBody, keySize
 }
 
-// called returns the name of a query, for a sentence.
+// called returns how error messages call a query.
 func (g grammar) called() string {
 	if g == ofEntities {
 		return "A filter"
@@ -82,10 +82,10 @@ type valueType uint8
 
 const (
 	textType     valueType = iota
-	choiceType             // one of a few
+	choiceType             // one of a few words
 	durationType           // only for comparison
 	expiryType             // a duration, or never
-	endType                // a duration, or nothing, which asks for any end
+	endType                // a duration, or empty, which matches any end
 	momentType
 	integerType
 	sizeType
@@ -144,10 +144,10 @@ var names = [...]struct {
 
 func (k key) String() string { return names[k].name }
 
-// A Key is a key that pages propose.
+// A Key describes a key of the grammar, for pages that propose keys.
 type Key struct {
 	Name    string // as it is written before the colon; "prop." and "json." need a name after them
-	Example string // a term with it
+	Example string // a term with the key
 }
 
 // Keys returns all keys for messages, in the order of the package's grammar.
@@ -165,7 +165,7 @@ func (g grammar) keys() []Key {
 	return out
 }
 
-// counts are the keys of numbers that has: accepts too.
+// counts are the keys of numbers that are also values of has:.
 var counts = []key{
 	keyMessages, keyActiveCount, keyLockedCount, keyDeferredCount, keyScheduledCount, keyDead, keyTransfer, keySessions, keyReceivers, keySubscriptions,
 }
@@ -190,7 +190,7 @@ func (k key) choices() []string {
 	}
 }
 
-// States returns the values of state:, in the order a message may go through them.
+// States returns the values of state:.
 func States() []string { return slices.Clone(states[:]) }
 
 var states = [...]string{
@@ -209,8 +209,8 @@ const (
 	stateDead
 )
 
-// keyNamed returns the key that is spelled name, in any case, and for properties and JSON the
-// rest of the name.
+// keyNamed returns the key with a name, ignoring case; for properties and JSON, rest is the name or
+// path that follows.
 func (g grammar) keyNamed(name string) (k key, rest string, ok bool) {
 	first, last := g.bounds()
 	for k := first; k <= last; k++ {

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// A Result is whether a message matches, as far as known.
+// A Result says whether a message matches, as far as that can be decided.
 type Result uint8
 
 const (
@@ -21,11 +21,11 @@ const (
 	Yes
 )
 
-// MaxBody is how many bytes of a body are looked at. A term finds nothing beyond that, and a
-// longer body is not JSON.
+// MaxBody is how many bytes of a body are searched. A term finds nothing after them, and a longer
+// body does not count as JSON.
 const MaxBody = 1 << 20
 
-// Match returns the result by a row alone, at now.
+// Match returns the result for a row alone, at now.
 func (q *Query) Match(r engine.Row, now engine.Instant) Result {
 	return q.Matcher().Match(&r, now)
 }
@@ -36,14 +36,14 @@ func (q *Query) MatchBody(r engine.Row, now engine.Instant, body []byte) bool {
 	return q.Matcher().MatchBody(&r, now, body)
 }
 
-// A Matcher matches one message after another against a Query, and allocates next to nothing for
-// each. It is for one goroutine at a time.
+// A Matcher matches one message after another against a Query. It reuses its memory, and may be used
+// by only one goroutine at a time.
 type Matcher struct {
 	q *Query
 	p messageState
 }
 
-// Matcher returns a new Matcher. That of a nil Query returns Yes.
+// Matcher returns a new Matcher. The Matcher of a nil Query always returns Yes.
 func (q *Query) Matcher() *Matcher { return &Matcher{q: q} }
 
 // Match is Query.Match.
@@ -77,25 +77,25 @@ func (q *Query) match(p *messageState) Result {
 	return all
 }
 
-// A messageState is a message while it is judged, with the values computed for it.
+// A messageState is a message to be matched, with values that were computed for that.
 type messageState struct {
 	row  *engine.Row
 	now  engine.Instant
 	has  bool   // body is set
-	body []byte // as far as it is looked at
+	body []byte // at most MaxBody bytes
 
 	content  engine.Content
 	unpacked bool
-	lower    []byte // body in lower case, if lowered; else room for it
+	lower    []byte // body in lower case, if lowered; else a buffer for it
 	lowered  bool
-	doc      []byte // body where it is JSON
+	doc      []byte // body as JSON, if parsed; nil if it is not JSON
 	parsed   bool
 }
 
 func (p *messageState) fields() *engine.Content {
 	if !p.unpacked {
 		p.unpacked = true
-		if c, err := p.row.Content.Content(); err == nil { // it was decoded before: it has no error
+		if c, err := p.row.Content.Content(); err == nil { // it was decoded before, so it has no error
 			p.content = c
 		}
 	}
@@ -148,7 +148,7 @@ func amqpContents(b []byte) []byte {
 	}
 }
 
-// match returns whether one of the values matches.
+// match returns Yes if one of the values matches, and NeedBody if the body decides.
 func (t *term) match(p *messageState) Result {
 	switch t.key {
 	case keyIn:
@@ -175,7 +175,7 @@ func resultOf(b bool) Result {
 	return No
 }
 
-// matchValue returns whether one value matches, for keys whose terms are independent values.
+// matchValue returns the result of one value, for keys whose values are independent of the term.
 func (k key) matchValue(v *operand, p *messageState) Result {
 	m := &p.row.Message
 	switch k {
@@ -272,7 +272,7 @@ func (v *operand) inBody(p *messageState) Result {
 	}
 }
 
-// timeLeft compares the time that is left until a deadline, zero being never.
+// timeLeft compares the time until an instant with the operand; zero means never.
 func (v *operand) timeLeft(until, now engine.Instant) bool {
 	if v.never || until == 0 {
 		return v.never && until == 0
@@ -280,8 +280,8 @@ func (v *operand) timeLeft(until, now engine.Instant) bool {
 	return v.op.holds(cmp.Compare(until.Sub(now), *v.span))
 }
 
-// inState reports whether a message is in a state as users see it at now: a dead letter is
-// dead, and may be locked or deferred besides.
+// inState reports whether a message is in a state at now, as users see it. A dead letter is dead,
+// and may also be locked or deferred.
 func inState(r *engine.Row, state int, now engine.Instant) bool {
 	m := &r.Message
 	dead, locked := r.Path.IsDeadLetter(), m.Locked() && !m.LockedUntil.Passed(now)
@@ -299,7 +299,7 @@ func inState(r *engine.Row, state int, now engine.Instant) bool {
 	}
 }
 
-// property reports whether the property that t names matches, or any of them.
+// property reports whether the property that t names matches, or any property if t.any is set.
 func (t *term) property(p *messageState) bool {
 	props := p.row.Message.Properties(*p.fields())
 	if t.any {
@@ -323,7 +323,7 @@ func (t *term) fitsValue(have value.Value) bool {
 	return false
 }
 
-// fitsNothing reports whether t asks for an unset value.
+// fitsNothing reports whether t matches an absent value.
 func (t *term) fitsNothing() bool {
 	for i := range t.vals {
 		if t.vals[i].op == is && t.vals[i].glob.nothing() {
@@ -333,8 +333,8 @@ func (t *term) fitsNothing() bool {
 	return false
 }
 
-// fitsValue compares a property with the operand as a value of its type, or as text if the
-// operand is none.
+// fitsValue compares a property with the operand: as a number, moment or duration if both are one,
+// else as text.
 func (v *operand) fitsValue(have value.Value) bool {
 	if v.op == is && !v.quoted && v.glob.anything() {
 		return true
@@ -395,8 +395,8 @@ func (t *term) json(p *messageState) Result {
 	return resultOf(fits || !there && t.fitsNothing())
 }
 
-// fitsJSON compares a value of JSON: a number by its digits, a text, true, false or null by
-// name. An object or a list matches only by existing.
+// fitsJSON compares a JSON value with the operand: numbers by value, strings as text, and true,
+// false and null as words. An object or a list only matches *.
 func (v *operand) fitsJSON(raw []byte) bool {
 	if v.op == is && !v.quoted && v.glob.anything() {
 		return true

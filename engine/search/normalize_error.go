@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// maxErrorText is the number of bytes that a folded text keeps.
+// maxErrorText is the maximum length in bytes of a normalized text.
 const maxErrorText = 160
 
-// NormalizeError returns the text of an error without the parts that vary from one time to the next:
-// ids and numbers become #, and white space becomes one space. It is cut. A folded text folds
-// to itself. The key error finds texts by it, too.
+// NormalizeError returns the text of an error without the parts that vary between occurrences: ids
+// and numbers become #, and white space becomes one space. It cuts a long text. Normalizing a
+// normalized text does not change it. The key error also matches normalized texts.
 func NormalizeError(text string) string {
 	return truncate(variablePart.ReplaceAllString(strings.Join(strings.Fields(truncate(text, 4*maxErrorText)), " "), "#"), maxErrorText)
 }
@@ -24,5 +24,5 @@ func truncate(s string, n int) string {
 	return strings.ToValidUTF8(s[:n-len(sign)], "") + sign
 }
 
-// variablePart matches a GUID, a long number in hexadecimal, or a number with its separators.
+// variablePart matches a GUID, a hexadecimal number, or a decimal number with its separators.
 var variablePart = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b0x[0-9a-f]+\b|\b[0-9a-f]*[0-9][0-9a-f]{11,}\b|[0-9]+([.,:][0-9]+)*`)

@@ -16,7 +16,7 @@ type number struct {
 	minus  bool
 }
 
-// parseNumber reads 12, -12.50 and 1.5e+9.
+// parseNumber parses a decimal number such as 12, -12.50 or 1.5e+9.
 func parseNumber(s string) (n number, ok bool) {
 	if s == "" || len(s) > maxQueryBytes {
 		return number{}, false
@@ -45,11 +45,11 @@ func parseNumber(s string) (n number, ok bool) {
 	return n, true
 }
 
-// maxExponent is beyond any number on the wire.
+// maxExponent is larger than the exponent of any type of number in a message.
 const maxExponent = 1_000_000
 
-// numberOf returns v as a number if its kind is one; infinities and NaNs are none. A float is
-// the shortest decimal text that stands for it, as its sender wrote it.
+// numberOf returns v as a number if it is one; infinities and NaNs are not. A float becomes the
+// shortest decimal number that converts to it, which is usually what the sender wrote.
 func numberOf(v value.Value) (number, bool) {
 	switch v.Kind() {
 	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.ULong, value.Long,

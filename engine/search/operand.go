@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// An op is a comparison.
+// An op is a comparison operator.
 type op uint8
 
 const (
@@ -30,7 +30,7 @@ var signs = [...]string{
 	atLeast: ">=",
 }
 
-// holds reports whether a value matches that compares as c with the operand.
+// holds reports whether the comparison is true for a value that compares as c with the operand.
 func (o op) holds(c int) bool {
 	switch o {
 	case below:
@@ -46,20 +46,20 @@ func (o op) holds(c int) bool {
 	}
 }
 
-// An operand is one value of a term, parsed as everything that its text may stand for.
+// An operand is one value of a term, parsed as each of the types that its text may have.
 type operand struct {
 	op     op
-	text   string // as it was written, without quotes
+	text   string // as written, without quotes
 	quoted bool   // literal text
 	glob   glob   // of text
 
-	number  *number        // nil if it is none
-	span    *time.Duration // nil if it is none
-	never   bool           // of ttl
-	from    engine.Instant // a moment, up to but not including until; zero if it is none
-	until   engine.Instant
-	choice  int   // of state, kind, status and has
-	integer int64 // of whole numbers and sizes
+	number  *number        // nil if the text is no number
+	span    *time.Duration // nil if the text is no duration
+	never   bool           // ttl:never
+	from    engine.Instant // the first instant of a moment; zero if the text is no moment
+	until   engine.Instant // the end of the moment, exclusive
+	choice  int            // index in choices, for keys of choiceType
+	integer int64          // for keys of integerType and sizeType
 }
 
 // newOperand parses a value of a key, or returns why it is invalid.
@@ -99,7 +99,7 @@ func newOperand(k key, o op, text string, quoted bool) (v operand, why string) {
 	return v, ""
 }
 
-// parseDuration reads a duration.
+// parseDuration parses the text as a duration.
 func (v *operand) parseDuration(k key) (operand, string) {
 	d, never, err := engine.ParseDuration(v.text)
 	switch {
@@ -118,7 +118,7 @@ func (v *operand) parseDuration(k key) (operand, string) {
 	return *v, ""
 }
 
-// parseAll parses the text as every type that it may be besides a text.
+// parseAll parses the text as a number, a moment or a duration, if it is one.
 func (v *operand) parseAll() {
 	if v.quoted {
 		return
@@ -135,7 +135,7 @@ func (v *operand) parseAll() {
 	}
 }
 
-// moments are the ways to write a moment, with the duration of the parts left out.
+// moments holds the layouts of moments, each with the duration of the moment.
 var moments = [...]struct {
 	layout string
 	lasts  time.Duration
@@ -163,7 +163,7 @@ func (v *operand) parseMoment() bool {
 	return false
 }
 
-// compareTo compares an instant with the moment: 0 is within it.
+// compareTo compares an instant with the operand's moment; 0 means that the instant is within it.
 func (v *operand) compareTo(at engine.Instant) int {
 	switch {
 	case at < v.from:
@@ -175,7 +175,7 @@ func (v *operand) compareTo(at engine.Instant) int {
 	}
 }
 
-// parseSize reads a size.
+// parseSize parses the text as a size.
 func (v *operand) parseSize() bool {
 	s := strings.ToUpper(v.text)
 	unit := int64(1)
@@ -202,7 +202,7 @@ func (v *operand) parseSize() bool {
 
 const maxSize = 1 << 50
 
-// String writes the operand so that it parses to the same one.
+// String returns the operand in the form that parses to an equal one.
 func (v operand) String() string {
 	if v.quoted {
 		return signs[v.op] + quote(v.text)

@@ -8,14 +8,14 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// These bound what a user may type.
+// The limits of a query.
 const (
 	maxQueryBytes = 2000 // bytes of a query
 	maxTerms      = 50
 	maxValues     = 50 // of one term
 )
 
-// Parse reads a query. A text of only spaces matches every message. Errors are *Error.
+// Parse parses a query. A text of only spaces matches every message. Errors are *Error.
 func Parse(text string) (*Query, error) {
 	all, err := ofMessages.parse(text)
 	if err != nil {
@@ -24,7 +24,7 @@ func Parse(text string) (*Query, error) {
 	return &Query{all}, nil
 }
 
-// parse reads terms. With an error it returns the terms before the fault.
+// parse parses terms. With an error it returns the terms before the invalid one.
 func (g grammar) parse(text string) (all terms, err error) {
 	if len(text) > maxQueryBytes {
 		return nil, &Error{Pos: utf8.RuneCountInString(text[:maxQueryBytes]), Text: g.called() + " must not be longer than 2,000 bytes."}
@@ -56,7 +56,7 @@ type term struct {
 	vals []operand
 }
 
-// A parser is at a byte of a text.
+// A parser parses the text from byte at on.
 type parser struct {
 	g  grammar
 	in string
@@ -67,7 +67,7 @@ func (p *parser) spaces() {
 	p.at = len(p.in) - len(strings.TrimLeftFunc(p.in[p.at:], unicode.IsSpace))
 }
 
-// ended reports whether the end or a space comes next.
+// ended reports whether the text ends here or a space follows.
 func (p *parser) ended() bool {
 	r, _ := utf8.DecodeRuneInString(p.in[p.at:])
 	return p.at == len(p.in) || unicode.IsSpace(r)
@@ -128,8 +128,8 @@ func (p *parser) term() (t term, err error) {
 	return t, err
 }
 
-// head moves beyond the colon after a key, or to the end of the word if there is none. It
-// skips quoted text.
+// head moves past the colon after a key and returns true, or moves to the end of the word and
+// returns false if there is no colon. Colons and spaces in quotes do not count.
 func (p *parser) head() bool {
 	quoted := false
 	for p.at < len(p.in) {
@@ -168,7 +168,7 @@ func (p *parser) propertyName(s string, at int) (string, error) {
 	return name, nil
 }
 
-// values reads the values after the colon of a key.
+// values parses the values after the colon of a key.
 func (p *parser) values(k key, head string) (vals []operand, err error) {
 	for {
 		if len(vals) == maxValues {
@@ -223,7 +223,7 @@ func (p *parser) value(k key, head string) (operand, error) {
 	return v, nil
 }
 
-// phrase reads a text in quotes that is followed by a space or the end.
+// phrase parses a text in quotes, which must be followed by a space or the end.
 func (p *parser) phrase(k key) (operand, error) {
 	v, err := p.quoted(k, is)
 	if err == nil && !p.ended() {
@@ -249,7 +249,8 @@ func (p *parser) quoted(k key, o op) (operand, error) {
 	return v, nil
 }
 
-// unquote reads a quoted text at the beginning of s, and returns how many bytes that is.
+// unquote returns the content of the quoted text at the beginning of s, and its length n in bytes,
+// including the quotes.
 func unquote(s string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -264,7 +265,7 @@ func unquote(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// Quote returns text as a literal value: in quotes if it needs them.
+// Quote returns text as a literal value, in quotes if it needs them.
 func Quote(text string) string {
 	if text == "" || strings.ContainsAny(text, `,:"*<>\`) || strings.HasPrefix(text, "-") || !plainWord(text) {
 		return quote(text)
@@ -272,7 +273,7 @@ func Quote(text string) string {
 	return text
 }
 
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`) //nolint:gochecknoglobals // in effect a constant
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`) //nolint:gochecknoglobals // a constant
 
 // quote is the inverse of unquote.
 func quote(s string) string {

@@ -9,15 +9,16 @@ import (
 
 // A member is one step of a path into JSON.
 type member struct {
-	list  bool   // an element of a list, not a member of an object
-	every bool   // with any name or index
-	name  string // of a member of an object
-	index int    // of an element of a list
+	list  bool   // an element of a list, rather than a member of an object
+	every bool   // any name or index
+	name  string // the name of a member
+	index int    // the index of an element
 }
 
 const maxMembers = 32
 
-// parsePath reads a.b[0][*]."c.d" of a term, which is at byte at of text.
+// parsePath parses a path such as a.b[0][*]."c.d". s begins at byte at of text, for positions in
+// errors.
 func parsePath(text, s string, at int) (path []member, err error) {
 	for begin := at; s != ""; {
 		if len(path) == maxMembers {
@@ -39,7 +40,7 @@ func parsePath(text, s string, at int) (path []member, err error) {
 	return path, nil
 }
 
-// parseMember reads the first member of s and returns how many bytes it has.
+// parseMember parses the first member of s, and returns its length n in bytes.
 func parseMember(s string) (m member, n int, why string) {
 	switch s[0] {
 	case '[':
@@ -79,7 +80,7 @@ func parseMember(s string) (m member, n int, why string) {
 	return m, end, ""
 }
 
-// pathText writes a path so that it parses to the same one.
+// pathText returns a path in the form that parsePath parses.
 func pathText(path []member) string {
 	var b strings.Builder
 	for i, m := range path {
@@ -130,7 +131,7 @@ func anyValue(doc []byte, path []member, each func(raw []byte) bool) bool {
 }
 
 // eachMember calls each with the members of an object, or the elements of a list, until each
-// returns true. A value is passed with the text behind it; it ends where its JSON ends.
+// returns true, and reports whether it did. name is a JSON string, or nil for a list.
 func eachMember(doc []byte, each func(name, value []byte) bool) bool {
 	object := doc[0] == '{'
 	for s := isBlank(doc[1:]); s[0] != '}' && s[0] != ']'; {
@@ -153,7 +154,7 @@ func eachMember(doc []byte, each func(name, value []byte) bool) bool {
 
 func isBlank(s []byte) []byte { return bytes.TrimLeft(s, " \t\r\n") }
 
-// valueEnd returns the length of the value at the beginning of s, the rest of valid JSON.
+// valueEnd returns the length of the JSON value at the beginning of s, which must be valid.
 func valueEnd(s []byte) int {
 	switch s[0] {
 	case '"':
@@ -182,7 +183,8 @@ func valueEnd(s []byte) int {
 	}
 }
 
-// quoteEnd returns the length of a text after its opening quote, including the closing one.
+// quoteEnd returns the length of the rest of a JSON string after its opening quote, including the
+// closing quote.
 func quoteEnd(s []byte) int {
 	for i := 0; ; i++ {
 		switch s[i] {
@@ -194,7 +196,7 @@ func quoteEnd(s []byte) int {
 	}
 }
 
-// jsonString returns the contents of a string of valid JSON.
+// jsonString returns the text of a valid JSON string.
 func jsonString(raw []byte) string {
 	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// A Piece is the part of a query that a user is writing: a word or the beginning of a key, or
-// a value of a key.
+// A Piece is the part of a query that a user is typing: a word, the beginning of a key, or a value
+// of a key.
 type Piece struct {
-	From, To int      // characters of the text, from 0, that a proposal replaces
+	From, To int      // range of characters of the text, from 0, that a proposal replaces
 	Key      string   // the key of a value, as in Key.Name; empty means a word, or a key
-	Name     string   // of the property or the path, where Key is "prop." or "json."
-	Typed    string   // its text up to the cursor, without quotes
-	Values   []string // the grammar's values for Key
+	Name     string   // name of the property or path, if Key is "prop." or "json."
+	Typed    string   // the piece's text up to the cursor, without quotes
+	Values   []string // values for Key that the grammar suggests
 }
 
-// PieceAt returns the piece of a query for messages that contains the cursor, which is behind so
-// many characters. The text need not be a valid query yet. ok is false where nothing can be
+// PieceAt returns the piece of a query for messages that contains the cursor; cursor is the number
+// of characters before it. The text need not be a valid query yet. ok is false if nothing can be
 // proposed: within a phrase, or after an unknown key.
 func PieceAt(text string, cursor int) (p Piece, ok bool) { return ofMessages.piece(text, cursor) }
 
@@ -63,8 +63,9 @@ func (g grammar) piece(text string, cursor int) (p Piece, ok bool) {
 
 var unescapes = strings.NewReplacer(`\"`, `"`, `\\`, `\`) //nolint:gochecknoglobals // in effect a constant
 
-// withSign removes a comparison sign from the typed text, and from the proposals. Without a
-// sign, the proposals have one.
+// withSign handles a comparison sign at the beginning of the typed text: it returns only the
+// proposals with the same sign, without it, and the position after the sign. If no sign was typed,
+// it returns values and from.
 func withSign(values []string, typed string, from int) ([]string, int) {
 	n := len(typed) - len(strings.TrimLeft(typed, "<>="))
 	if n == 0 {
@@ -79,8 +80,9 @@ func withSign(values []string, typed string, from int) ([]string, int) {
 	return bare, from + n
 }
 
-// cursorContext returns the context of a cursor at the end of s: where its term begins, where its
-// piece does, where the colon of its key is, or -1, and whether a quote is open.
+// cursorContext returns the context of a cursor at the end of s: term and from are where its term
+// and its piece begin, colon is where the colon after its key is, or -1, and quoted reports whether
+// a quote is open.
 func cursorContext(s string) (term, from, colon int, quoted bool) {
 	colon = -1
 	for i := 0; i < len(s); {
@@ -104,8 +106,8 @@ func cursorContext(s string) (term, from, colon int, quoted bool) {
 	return term, from, colon, quoted
 }
 
-// pieceEnd returns where the piece around a cursor ends: at a space, a mark or the end, or at
-// the end of an open quote.
+// pieceEnd returns where the piece at a cursor ends: at the next space, mark or the end of the text,
+// or, if quoted is set, after the closing quote.
 func pieceEnd(text string, cursor int, mark string, quoted bool) int {
 	n := strings.IndexFunc(text[cursor:], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(mark, r) })
 	if quoted {
@@ -117,7 +119,7 @@ func pieceEnd(text string, cursor int, mark string, quoted bool) int {
 	return cursor + n
 }
 
-// byteAt returns where the n-th character begins; the end of s if there are fewer.
+// byteAt returns the byte offset of the n-th character, or the length of s if it is shorter.
 func byteAt(s string, n int) int {
 	for i := range s {
 		if n <= 0 {
@@ -151,10 +153,10 @@ func (k key) proposals() []string {
 	return nil
 }
 
-// AnyElement, among names of members, means any element of a list.
+// AnyElement, in the argument of JSONPath, means any element of a list.
 const AnyElement = "[*]"
 
-// JSONPath returns the path to the value below members of these names, as in a term.
+// JSONPath returns the path through members with these names, as written in a term.
 func JSONPath(members []string) string {
 	path := make([]member, len(members))
 	for i, m := range members {

@@ -7,10 +7,10 @@ import (
 	"mayfly/engine"
 )
 
-// A Path leads to a value in a JSON document, as in the term json.PATH.
+// A Path is the path to a value in a JSON document, as in the term json.PATH.
 type Path struct{ members []member }
 
-// ParsePath reads customer.orders[0].id. Errors are *Error.
+// ParsePath parses a path such as customer.orders[0].id. Errors are *Error.
 func ParsePath(text string) (Path, error) {
 	if text == "" {
 		return Path{}, errorAt(text, 0, "Write a path as customer.orders[0].id.")
@@ -19,18 +19,18 @@ func ParsePath(text string) (Path, error) {
 	return Path{members}, err
 }
 
-// String writes p so that ParsePath reads the same path again.
+// String returns p in the form that ParsePath parses.
 func (p Path) String() string { return pathText(p.members) }
 
-// First returns the first value at p in doc, which is valid JSON, as it is written there; ok
-// is false if there is none.
+// First returns the first value at p in doc, which must be valid JSON, as its JSON text; ok is false
+// if there is none.
 func (p Path) First(doc []byte) (raw []byte, ok bool) {
 	ok = anyValue(doc, p.members, func(at []byte) bool { raw = at; return true })
 	return raw, ok
 }
 
-// JSONDocument returns a body as a valid JSON document, or nil if it is none. For an AMQP value
-// that is a text or bytes, it returns their contents.
+// JSONDocument returns a body if it is a valid JSON document, else nil. From a body that is an AMQP
+// string or binary value, it takes the content.
 func JSONDocument(kind engine.BodyKind, body []byte) []byte {
 	if kind == engine.ValueBody {
 		body = amqpContents(body)
@@ -41,8 +41,8 @@ func JSONDocument(kind engine.BodyKind, body []byte) []byte {
 	return body
 }
 
-// JSONText returns a value of valid JSON as text: a string without quotes, anything else as it
-// is written.
+// JSONText returns a valid JSON value as text: the content of a string, and other values as their
+// JSON.
 func JSONText(raw []byte) string {
 	if raw[0] == '"' {
 		return jsonString(raw)
@@ -50,11 +50,11 @@ func JSONText(raw []byte) string {
 	return string(raw)
 }
 
-// maxLeafDepth is how many names a path of LeafPaths has at most.
+// maxLeafDepth is the maximum number of names in a path of LeafPaths.
 const maxLeafDepth = 6
 
-// LeafPaths returns up to most paths to the values in doc, which is valid JSON, that are neither
-// objects nor in lists, in document order.
+// LeafPaths returns up to `most` paths, in document order, to the values in doc that are no objects
+// or lists and not in a list. doc must be valid JSON.
 func LeafPaths(doc []byte, most int) (all []Path) {
 	var walk func(doc []byte, path []member)
 	walk = func(doc []byte, path []member) {

@@ -8,19 +8,19 @@ import (
 	"mayfly/engine"
 )
 
-// A Query is terms that must all be true of a message. It is immutable, and may be used by
-// many goroutines at once; the zero Query, and a nil one, has no terms and every message
-// matches it.
+// A Query has terms that must all be true of a message. It is immutable, and may be used by
+// many goroutines at once. The zero Query and a nil one have no terms, and match every
+// message.
 type Query struct{ terms terms }
 
 // Empty reports whether the query has no terms, so that every message matches.
 func (q *Query) Empty() bool { return q == nil || len(q.terms) == 0 }
 
-// String writes the query so that Parse reads the same one again. Texts with the same terms in
-// the same order give the same String.
+// String returns the query in the form that Parse parses. It is the same for all texts with the
+// same terms in the same order.
 func (q *Query) String() string { return strings.Join(q.Terms(), " ") }
 
-// Terms returns the terms as String writes them, one by one.
+// Terms returns each term in the form of String.
 func (q *Query) Terms() []string {
 	if q == nil {
 		return nil
@@ -44,7 +44,8 @@ func (all terms) texts() []string {
 
 func (all terms) without(i int) terms { return slices.Delete(slices.Clone(all), i, i+1) }
 
-// Within returns q restricted to one entity, topic or pattern of paths, as with in:.
+// Within returns q with another term in:path, which restricts it to an entity, a topic or a pattern
+// of paths.
 func (q *Query) Within(path string) *Query {
 	return &Query{append(slices.Clone(q.terms), term{key: keyIn, vals: []operand{{text: path, quoted: !strings.Contains(path, "*"), glob: newGlob(path, false)}}})}
 }
@@ -81,8 +82,8 @@ func (t term) String() string {
 // plainWord reports whether s has no spaces.
 func plainWord(s string) bool { return !strings.ContainsFunc(s, unicode.IsSpace) }
 
-// Covers reports whether messages at p can match at all, judging by the path: a scan can skip
-// other subqueues.
+// Covers reports whether messages at p can match at all, judging by the path. A scan can skip other
+// subqueues.
 func (q *Query) Covers(p engine.Path) bool {
 	if q == nil {
 		return true
@@ -102,8 +103,8 @@ func (q *Query) Covers(p engine.Path) bool {
 	return true
 }
 
-// Class returns a class of a subqueue's messages that contains all matches: all of them, or
-// the scheduled ones alone.
+// Class returns a class of messages that contains all matches: ClassScheduled if only scheduled
+// messages can match, else ClassAll.
 func (q *Query) Class() engine.Class {
 	if q != nil {
 		for i := range q.terms {
@@ -115,7 +116,7 @@ func (q *Query) Class() engine.Class {
 	return engine.ClassAll
 }
 
-// only reports whether t asks for no states but these.
+// only reports whether all values of t, a term state:, are among these.
 func (t *term) only(states ...int) bool {
 	for i := range t.vals {
 		if !slices.Contains(states, t.vals[i].choice) {
@@ -125,7 +126,7 @@ func (t *term) only(states ...int) bool {
 	return true
 }
 
-// in reports whether t names p, or the entity or topic it belongs to.
+// in reports whether t, a term in:, matches p, or the entity or topic to which p belongs.
 func (t *term) in(p engine.Path) bool {
 	topic, _, _ := p.Subscription()
 	for i := range t.vals {

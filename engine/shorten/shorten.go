@@ -12,8 +12,8 @@ const Quoted = 64
 // Quote returns a text for use in an error: at most [Quoted] bytes of it.
 func Quote(s string) string { return To(s, Quoted) }
 
-// To returns s if it has at most n bytes, and otherwise its first n bytes or a few less,
-// because no character is cut, with "…" behind them. Bytes that are not UTF-8 become U+FFFD.
+// To returns s if it has at most n bytes. Otherwise it returns its first n bytes, or a few less so
+// that no character is cut, followed by "…". Bytes that are not UTF-8 become U+FFFD.
 func To(s string, n int) string {
 	long := len(s) > n
 	if long {

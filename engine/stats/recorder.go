@@ -1,10 +1,11 @@
-// Package stats records how many messages went in and out of every entity, and how many it
-// held: for the last hour in steps of ten seconds, for the last day in steps of five minutes.
-// Its caller reports events and depth samples to it; it reads nothing itself and has no clock.
+// Package stats records how many messages were sent to and received from every entity, and how
+// many it held: for the last hour in steps of ten seconds, for the last day in steps of five
+// minutes. Its caller passes events and samples of depths to it; it reads nothing itself and has
+// no clock.
 //
-//	Recorder      the figures of a namespace
-//	Point         a step of a line
-//	Span          the hour or the day
+//	Recorder      the statistics of a namespace
+//	Point         one step of a chart
+//	Span          the period of a chart: an hour or a day
 package stats
 
 import (
@@ -47,9 +48,9 @@ type Sample struct {
 	Depth Depth
 }
 
-// maxSteps bounds the steps kept for all entities together, 72 bytes each. Beyond it, the
-// hour of the entities that were quiet longest is dropped, then their day. The namespace's own
-// steps stay.
+// maxSteps bounds the steps kept for all entities together, 72 bytes each. Beyond it, the hours of
+// the entities that have been idle for longest are dropped, then their days. The namespace's own
+// steps are kept.
 const maxSteps = 1 << 19
 
 // A Recorder holds the counts and depths of a namespace and its entities. An idle entity costs
@@ -58,7 +59,7 @@ const maxSteps = 1 << 19
 type Recorder struct {
 	mu        sync.Mutex
 	maxSteps  int
-	steps     int // of all entities
+	steps     int // number of steps of all entities
 	swept     engine.Instant
 	namespace series
 	entities  map[string]*series // by folded path
@@ -70,9 +71,9 @@ type series struct {
 	path     engine.Path
 	total    Counts
 	recorded Counts // the part of total that is in steps
-	due      bool   // since the last call of TakeDue
+	due      bool   // there were events since the last call of TakeDue
 	began    engine.Instant
-	hour     []step // oldest first; where nothing changes there is no step
+	hour     []step // oldest first; there is no step where nothing changed
 	day      []step
 }
 
@@ -133,17 +134,17 @@ func (r *Recorder) Record(e engine.Event) {
 	}
 }
 
-// AddLost records that n events were missed: they are missing from all counts.
+// AddLost records that n events were lost, so that they are missing from all counts.
 func (r *Recorder) AddLost(n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lost += n
-	for _, s := range r.entities { // any of them may have changed
+	for _, s := range r.entities { // any entity may have changed
 		s.due = true
 	}
 }
 
-// Lost returns the number of missed events.
+// Lost returns the number of lost events.
 func (r *Recorder) Lost() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,8 +168,9 @@ func (r *Recorder) forget(p engine.Path) {
 	}
 }
 
-// TakeDue returns the entities that need a sample, and resets the list. Sample them now: later
-// events put them on the list again. Pass entities that could not be sampled to MarkDue.
+// TakeDue returns the entities that need a sample, and marks them as not due. The caller samples
+// them at once, since later events mark them as due again, and passes those that it could not
+// sample to MarkDue.
 func (r *Recorder) TakeDue() (out []engine.Path) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +184,7 @@ func (r *Recorder) TakeDue() (out []engine.Path) {
 	return out
 }
 
-// MarkDue marks entities that could not be sampled as due again.
+// MarkDue marks entities as due.
 func (r *Recorder) MarkDue(all []engine.Path) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +202,7 @@ func (r *Recorder) Forget(p engine.Path) {
 	r.forget(p)
 }
 
-// Sample records depths, and adds a step to the lines of these entities.
+// Sample records depths, and the counts of these entities since their last samples.
 func (r *Recorder) Sample(now engine.Instant, all ...Sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +244,8 @@ func (r *Recorder) sweep(now engine.Instant) {
 	}
 }
 
-// shrink drops steps of the least busy entities until a quarter is free.
+// shrink drops the steps of the entities that have been idle for longest, until a quarter of
+// maxSteps is free.
 func (r *Recorder) shrink() {
 	all := make([]*series, 0, len(r.entities))
 	for _, s := range r.entities {

@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// A Span is the period that a line covers.
+// A Span is the period that a chart covers.
 type Span int
 
 // The spans.
@@ -24,7 +24,7 @@ func (s Span) Step() time.Duration {
 	return 10 * time.Second
 }
 
-// Points returns the number of steps.
+// Points returns the number of steps in the span.
 func (s Span) Points() int {
 	if s == Day {
 		return 288
@@ -34,7 +34,7 @@ func (s Span) Points() int {
 
 func (s Span) step() engine.Instant { return engine.Instant(s.Step().Milliseconds()) }
 
-// A Point is one step of a line.
+// A Point is one step of a chart.
 type Point struct {
 	At    engine.Instant // start of the step
 	Known bool           // false before the entity was created or the server was started
@@ -44,7 +44,7 @@ type Point struct {
 }
 
 // Points returns the history of an entity, or of the namespace if p is empty: the steps of s,
-// oldest first. The last one is the step that now is in.
+// oldest first. The last one is the step that contains now.
 func (r *Recorder) Points(p engine.Path, s Span, now engine.Instant) []Point {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *Recorder) Points(p engine.Path, s Span, now engine.Instant) []Point {
 	return out
 }
 
-// addSample adds a sample to steps if it changes anything.
+// addSample adds a sample to steps, unless it has no counts and the same depth as the last step.
 func (s Span) addSample(steps []step, now engine.Instant, n [kinds]uint32, d Depth) []step {
 	at := now / s.step() * s.step()
 	last := len(steps) - 1
@@ -98,14 +98,14 @@ func (s Span) addSample(steps []step, now engine.Instant, n [kinds]uint32, d Dep
 	return append(s.trim(steps, now), step{at: at, n: n, depth: d})
 }
 
-// trim drops expired steps, except the last one, which holds the depth at the start.
+// trim drops the steps before the span, except the last of them, which has the depth at its start.
 func (s Span) trim(steps []step, now engine.Instant) []step {
 	from := now - engine.Instant(s.Points())*s.step()
 	over := 0
 	for over+1 < len(steps) && steps[over+1].at <= from {
 		over++
 	}
-	if over < 16 && over < len(steps)/2 { // so that not every new step moves all others
+	if over < 16 && over < len(steps)/2 { // so that steps are not moved each time
 		return steps
 	}
 	return slices.Delete(steps, 0, over)

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Save keeps a draft as a template of a name, replacing one of that name, on behalf of actor.
+// Save stores a draft as a template, on behalf of actor. It replaces a template with the same name.
 // The error is ToSetting's, or CheckQuota's.
 func Save(ctx context.Context, b *broker.Broker, name string, d Draft, actor string) (Template, error) {
 	s, err := ToSetting(name, d)
@@ -20,8 +20,8 @@ func Save(ctx context.Context, b *broker.Broker, name string, d Draft, actor str
 	})
 }
 
-// Rename gives a template an unused name, on behalf of actor. The error is ErrNoTemplate,
-// engine.ErrExists or CheckName's.
+// Rename renames a template, on behalf of actor. The error is ErrNoTemplate, engine.ErrExists if the
+// new name is in use, or CheckName's.
 func Rename(ctx context.Context, b *broker.Broker, from, to, actor string) (Template, error) {
 	if err := CheckName(to); err != nil {
 		return Template{}, err
@@ -56,7 +56,7 @@ func Delete(ctx context.Context, b *broker.Broker, name, actor string) error {
 	return err
 }
 
-// updateTemplates makes a change that sets one template, and returns that.
+// updateTemplates makes a change that sets one template, and returns that template.
 func updateTemplates(ctx context.Context, b *broker.Broker, actor string, what func([]engine.Setting) (broker.SettingsUpdate, error)) (Template, error) {
 	set, err := b.UpdateSettings(ctx, SettingPrefix, actor, what)
 	if err != nil {

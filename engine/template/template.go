@@ -10,23 +10,23 @@ import (
 	"mayfly/engine"
 )
 
-// ErrNoTemplate means that there is no template of a name.
+// ErrNoTemplate means that there is no template with the given name.
 var ErrNoTemplate error = engine.Refuse(engine.ErrNotFound, "The template does not exist.")
 
 // SettingPrefix begins the keys of templates' settings.
 const SettingPrefix = "template/"
 
 const (
-	// MaxTemplates is how many a namespace keeps.
+	// MaxTemplates is the maximum number of templates in a namespace.
 	MaxTemplates = 200
-	// MaxTemplateBytes is the maximum size of one of them in bytes of JSON.
+	// MaxTemplateBytes is the maximum size of a template in bytes of JSON.
 	MaxTemplateBytes = 128 << 10
 
 	maxNameLength = 64 // characters
 	version       = 1
 )
 
-// A Template is a draft under a name.
+// A Template is a draft with a name.
 type Template struct {
 	Name      string
 	Draft     Draft
@@ -38,7 +38,7 @@ type storedTemplate struct {
 	Draft   Draft `json:"draft"`
 }
 
-// CheckName refuses an invalid name of a template.
+// CheckName returns engine.ErrArgument if name cannot be the name of a template.
 func CheckName(name string) error {
 	n := utf8.RuneCountInString(name)
 	bad := func(r rune) bool { return !unicode.IsPrint(r) || r == '/' || r == utf8.RuneError }
@@ -51,8 +51,8 @@ func CheckName(name string) error {
 // SettingKey returns the key of a template's setting.
 func SettingKey(name string) string { return SettingPrefix + name }
 
-// ToSetting returns a template as a setting. The error is ErrArgument for an invalid name or draft,
-// ErrTooLarge for one that is too large.
+// ToSetting returns a template as a setting. The error is engine.ErrArgument for an invalid name or
+// draft, and engine.ErrTooLarge for a draft that is too large.
 func ToSetting(name string, d Draft) (engine.Setting, error) {
 	if err := CheckName(name); err != nil {
 		return engine.Setting{}, err
@@ -85,7 +85,8 @@ func FromSetting(s engine.Setting) (Template, error) {
 	return t, nil
 }
 
-// FindSetting is FromSetting of a setting that may not exist: the error is ErrNoTemplate then.
+// FindSetting is FromSetting for the results of broker.Reader.Setting: if ok is false, the error is
+// ErrNoTemplate.
 func FindSetting(s engine.Setting, ok bool) (Template, error) { //nolint:revive // matches the results of Setting
 	if !ok {
 		return Template{}, ErrNoTemplate
@@ -93,7 +94,7 @@ func FindSetting(s engine.Setting, ok bool) (Template, error) { //nolint:revive 
 	return FromSetting(s)
 }
 
-// CheckQuota returns ErrQuota if all are too many for another one with that key.
+// CheckQuota returns engine.ErrQuota if there is no room in all for another setting with this key.
 func CheckQuota(all []engine.Setting, key string) error {
 	for _, s := range all {
 		if s.Key == key {

@@ -17,16 +17,16 @@ import (
 const (
 	openBraces  = "{{"
 	closeBraces = "}}"
-	signs       = "+-" // signs that add to a number or an instant
+	signs       = "+-" // signs before a duration
 
-	maxPlaceholders = 1000    // of one text
-	maxLetters      = 1 << 20 // by all {{letters N}} of a text together
+	maxPlaceholders = 1000    // placeholders in one text
+	maxLetters      = 1 << 20 // letters of all {{letters N}} in a text together
 )
 
 // A Text is a text with placeholders. Its zero value is the empty text.
 type Text struct {
 	parts       []part
-	letterCount int // how many letters it generates
+	letterCount int // how many letters its {{letters N}} generate
 }
 
 // A part is a literal text or a placeholder.
@@ -51,7 +51,7 @@ func Plain(text string) Text {
 	return Text{parts: []part{{literal: text}}}
 }
 
-// Parse finds the placeholders of a text. The error is a *SyntaxError.
+// Parse parses a text with placeholders. The error is a *SyntaxError.
 func Parse(text string) (Text, error) {
 	var t Text
 	at := 0
@@ -130,8 +130,8 @@ func (t Text) fill(f *generator) string {
 	return b.String()
 }
 
-// parsePlaceholder returns the function that fills in the text between the braces, or what is wrong
-// with it.
+// parsePlaceholder parses the text between the braces. It returns the function that fills in the
+// placeholder, or what is wrong with it.
 func (t *Text) parsePlaceholder(inside string) (fill func(*generator) string, wrong string) {
 	name, rest := inside, ""
 	name = strings.TrimSpace(name)
@@ -184,7 +184,7 @@ func parseNumber(rest string) (func(*generator) string, string) {
 	}
 }
 
-// parseTime parses {{now}} or {{unix}}, possibly moved by a duration.
+// parseTime parses {{now}} or {{unix}}, possibly with a duration.
 func parseTime(name, rest string) (func(*generator) string, string) {
 	rest = strings.TrimSpace(rest)
 	by := time.Duration(0)
@@ -214,8 +214,8 @@ func parseRandom(rest string) (func(*generator) string, string) {
 	return nil, fmt.Sprintf("{{random}} needs two whole numbers, the smaller one first, as in {{random 1 100}}, not %q.", shorten.To(strings.TrimSpace(rest), 40))
 }
 
-// parsePick takes the texts between the bars literally, without the space behind the word and at
-// the end.
+// parsePick parses {{pick}}. The texts between the bars are literal; only the space before the first
+// and after the last is removed.
 func parsePick(rest string) (func(*generator) string, string) {
 	rest = strings.TrimSpace(rest)
 	choices := strings.Split(rest, "|")
@@ -240,16 +240,16 @@ func (t *Text) parseLetters(rest string) (func(*generator) string, string) {
 // A Seed determines all random values of a draft's messages.
 type Seed [16]byte
 
-// A generator is one message in the making.
+// A generator generates the values of placeholders in one message.
 type generator struct {
 	n, count    int64
 	now         engine.Instant
 	seed        Seed
 	blocksDrawn uint64 // blocks of random bytes
-	rest        []byte // of the latest block
+	rest        []byte // unused bytes of the latest block
 }
 
-// randomBytes returns so many random bytes, at most a block of them.
+// randomBytes returns n random bytes; n must not exceed a block, which has 32.
 func (f *generator) randomBytes(n int) []byte {
 	if len(f.rest) < n {
 		var from [32]byte
@@ -264,7 +264,7 @@ func (f *generator) randomBytes(n int) []byte {
 	return out
 }
 
-// between returns a random number, the ends included.
+// between returns a random number from least to most, including both.
 func (f *generator) between(least, most int64) int64 {
 	drawn := binary.BigEndian.Uint64(f.randomBytes(8))
 	span := uint64(most) - uint64(least) + 1

@@ -6,16 +6,16 @@ import (
 	"mayfly/engine"
 )
 
-// A Change is a change of a property by a step, as texts.
+// A Change is the change of a property by a step; its values are texts.
 type Change struct {
 	Property string // Service Bus' name
 	Was, Is  string
 }
 
-// ChangesExisting reports whether a step changes something that exists.
+// ChangesExisting reports whether a step changes or removes something that exists.
 func (s Step) ChangesExisting() bool { return s.Action != Create && s.Action != AddRule }
 
-// Changes returns what an Update changes, by property. Other steps have none.
+// Changes returns the properties that an Update changes. It returns none for other steps.
 func (s Step) Changes() (out []Change) {
 	if s.Action != Update {
 		return nil
@@ -30,7 +30,7 @@ func (s Step) Changes() (out []Change) {
 	return out
 }
 
-// Unchanged returns the entities of a topology that no step changes, in its order.
+// Unchanged returns the entities of t that no step changes, in the order of t.
 func (t Topology) Unchanged(steps []Step) (out []engine.Path) {
 	touched := map[string]bool{}
 	for _, s := range steps {

@@ -13,11 +13,10 @@ import (
 	"mayfly/engine/value/measure"
 )
 
-// A node is a JSON value with what encoding/json loses: the order of members and whether a
-// name occurs twice.
+// A node is a JSON value. Unlike a map, it keeps the order of members and duplicate names.
 type node struct {
 	kind    kind
-	text    string // of a text, number or boolean
+	text    string // the value of a text, number or boolean
 	members []member
 	items   []*node
 }
@@ -42,18 +41,17 @@ func (k kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a text", "a list", "an object"}[k]
 }
 
-// maxDepth bounds the nesting of values, of which the format needs twelve levels, and
-// maxValues their number: a file of the largest size has fewer, unless its names have one
-// letter.
+// maxDepth bounds the nesting of values; the format needs twelve levels. maxValues bounds their
+// number; even a file of the maximum size has fewer, unless its names have one letter.
 const (
 	maxDepth  = 32
 	maxValues = 192 << 10
 )
 
-// parse reads JSON with // and /* */ comments and trailing commas. It skips a byte order mark,
-// as editors on Windows write it.
+// parse parses JSON with // and /* */ comments and trailing commas. It skips a byte order mark,
+// which editors on Windows write.
 func parse(b []byte) (*node, error) {
-	// Comments become spaces and nothing moves, so offsets stay valid.
+	// ToJSON replaces comments by spaces, so offsets stay valid.
 	plain := jsonc.ToJSON(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")))
 	if len(bytes.TrimSpace(plain)) == 0 {
 		return nil, newProblem("", "The file is empty.")
@@ -77,12 +75,12 @@ func parse(b []byte) (*node, error) {
 func jsonError(b []byte, err error) error {
 	at := int64(len(b))
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = s.Offset - 1 // it counts the offending byte
+		at = s.Offset - 1 // Offset includes the offending byte
 	}
 	return newProblem(lineColumn(b, at), "This is not JSON: %v.", err)
 }
 
-// lineColumn returns the line and column, from 1, of an offset; columns count bytes.
+// lineColumn returns the line and column of an offset, counted from 1; columns are in bytes.
 func lineColumn(b []byte, at int64) string {
 	head := b[:max(0, min(at, int64(len(b))))]
 	return fmt.Sprintf("line %d, column %d", bytes.Count(head, []byte{'\n'})+1, len(head)-bytes.LastIndexByte(head, '\n'))
@@ -145,7 +143,7 @@ func buildObject(d *json.Decoder, depth int) (*node, error) {
 	return n, err
 }
 
-// memberPath returns the path of a member.
+// memberPath returns the path of the member name of the object at path at.
 func memberPath(at, name string) string {
 	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
 		if len(name) > 64 {

@@ -9,9 +9,9 @@ import (
 	"mayfly/engine"
 )
 
-// A Problem is one fault of a file.
+// A Problem is an error in a file.
 type Problem struct {
-	Path   string // UserConfig.Namespaces[0].Queues[2].Properties.LockDuration, or a line and column; empty for the whole
+	Path   string // such as UserConfig.Namespaces[0].Queues[2].Properties.LockDuration, or a line and column; empty for the whole file
 	Reason string
 }
 
@@ -22,15 +22,15 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Reason
 }
 
-// Problems are the faults of a file, in its order where that can be determined. As an error
-// they are engine.ErrArgument.
+// Problems lists the errors in a file, in the order of the file as far as possible. It is an
+// engine.ErrArgument.
 type Problems struct {
-	First []Problem // the first of them
-	More  int       // how many others there are
+	First []Problem // the first problems
+	More  int       // the number of further problems
 }
 
-// A file of another kind has thousands of problems: maxProblems are kept, and maxListed are in a
-// text.
+// A file of another format has thousands of problems. At most maxProblems are kept, and Error lists
+// at most maxListed.
 const (
 	maxProblems = 100
 	maxListed   = 50
@@ -70,7 +70,7 @@ func (p *Problems) add(at, format string, args ...any) {
 	p.First = append(p.First, Problem{Path: at, Reason: fmt.Sprintf(format, args...)})
 }
 
-// With adds the problems in err, which another check of the same file found.
+// With returns p with the Problems in err, which another check of the same file found.
 func (p Problems) With(err error) Problems {
 	if more, ok := errors.AsType[Problems](err); ok {
 		for _, one := range more.First {

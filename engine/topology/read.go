@@ -19,9 +19,9 @@ import (
 // maxFileBytes is the maximum size of a file, in bytes.
 const maxFileBytes = 1 << 20
 
-// Read reads a Config.json. Its error is Problems if the file is wrong, and otherwise that of
-// reading from in. With Problems the topology is what could be read, so that its destinations
-// can be checked too; see [Problems.With].
+// Read reads a Config.json. Its error is Problems if the file is invalid, or an error of reading
+// from in. Along with Problems it returns the topology as far as it could be read, so that its
+// destinations can be checked too; see [Problems.With].
 func Read(in io.Reader, o Options) (Topology, error) {
 	b, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
 	if err != nil {
@@ -63,19 +63,20 @@ func isARMTemplate(root *node) bool {
 	return resources
 }
 
-// A reader walks through one file.
+// A reader converts one file to a Topology.
 type reader struct {
 	limits   engine.Limits
-	ranges   engine.Limits     // limits, widened for properties
-	taken    map[string]string // by folded path: where it was first named
+	ranges   engine.Limits     // limits with the ranges of withEmulatorRanges
+	taken    map[string]string // the position of the first entity with a folded path
 	topLevel int64
 	topology Topology
 	problems Problems
 }
 
-// withEmulatorRanges widens the ranges of properties by those of the emulator (§17.2), so that a
-// file made for it loads whatever this namespace's limits are (EMU-8). Sizes, which its files
-// do not give, are for Steps to check: an existing entity may keep its own.
+// withEmulatorRanges returns l with the ranges of properties extended to those of the emulator
+// (§17.2), so that a file for the emulator can be read regardless of the namespace's limits (EMU-8).
+// Sizes, which such files do not have, are not limited: Steps checks them, since an existing entity
+// may keep its size.
 func withEmulatorRanges(l engine.Limits) engine.Limits {
 	l.MinLock, l.MaxLock = min(l.MinLock, 5*time.Second), max(l.MaxLock, 5*time.Minute)
 	l.MinTTL = min(l.MinTTL, 5*time.Minute)
@@ -105,8 +106,8 @@ func (r *reader) root(n *node) {
 	}
 }
 
-// logging checks the emulator's logging section, which has no effect here: a wrong value is
-// still a mistake.
+// logging checks the emulator's logging section, which has no effect here. A wrong value is a
+// problem all the same.
 func (r *reader) logging(at string, n *node) {
 	m := r.members(at, n, memberNames{"Type"})
 	allowed := []string{"File", "Console", "File,Console", "Console,File"}
@@ -115,9 +116,9 @@ func (r *reader) logging(at string, n *node) {
 	}
 }
 
-// isNamespaceName reports whether a namespace may have name. The length is that of
-// subscriptions (NAME-2). The ends are letters or digits, unlike those of entities,
-// because the name is a label of host names.
+// isNamespaceName reports whether name can be the name of a namespace. It may be as long as
+// that of a subscription (NAME-2), but must begin and end with a letter or digit, because
+// it is a label of host names.
 func isNamespaceName(name string, l engine.Limits) bool {
 	edge := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	first, _ := utf8.DecodeRuneInString(name)
@@ -151,7 +152,7 @@ func (r *reader) namespace(at string, n *node) {
 	}
 }
 
-// top reads a queue or topic and returns its path and its subscriptions.
+// top reads a queue or topic and returns its path and the list of its subscriptions.
 func (r *reader) top(at string, n *node, kind engine.EntityKind) (engine.Path, *node) {
 	names := memberNames{"Name*", "Properties"}
 	if kind == engine.Topic {
@@ -218,8 +219,8 @@ func (r *reader) name(at string, n *node, kind engine.EntityKind) (string, bool)
 	return n.text, true
 }
 
-// take adds e to the topology unless its name is invalid or taken (NAME-6, NAME-7), completed
-// with the namespace's defaults (EMU-8).
+// take completes e with the namespace's defaults (EMU-8) and adds it to the topology, unless its name
+// is invalid or taken (NAME-6, NAME-7).
 func (r *reader) take(e Entity) {
 	e.Config = r.limits.Complete(e.Kind, e.Config)
 	if e.Path == "" {
@@ -287,8 +288,8 @@ func (r *reader) property(at string, n *node, p engine.Property, e *Entity) {
 	}
 }
 
-// isFilterFlag reports whether name is one of the two names of a topic property that
-// templates give.
+// isFilterFlag reports whether name is one of the two names that Azure's templates use for a
+// topic property without effect here.
 func isFilterFlag(name string) bool {
 	return strings.EqualFold(name, "EnableFilteringMessagesBeforePublishing") || strings.EqualFold(name, "FilteringMessagesBeforePublishing")
 }

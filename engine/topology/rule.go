@@ -60,7 +60,7 @@ func (r *reader) ruleProperties(at string, n *node) (f engine.Filter, action str
 	}
 	var uses string
 	named := strings.ToLower(kind.text)
-	if named == "sql" && m["SqlFilter"] == nil && m["CorrelationFilter"] != nil { // as in real files
+	if named == "sql" && m["SqlFilter"] == nil && m["CorrelationFilter"] != nil { // this occurs in real files
 		r.topology.Warnings.add(at+".FilterType", "This is %s, but there is only a CorrelationFilter, which is used.", kind.text)
 		named = "correlation"
 	}
@@ -113,7 +113,8 @@ func (r *reader) expressions(at string, rule engine.Rule) {
 	}
 }
 
-// sqlFilter recognizes the two expressions of the true and the false filter (§14.2).
+// sqlFilter returns the filter for a SQL expression: the true or the false filter for 1=1 and 1=0
+// (§14.2).
 func sqlFilter(expression string) engine.Filter {
 	switch strings.Join(strings.Fields(expression), "") {
 	case "1=1":
@@ -143,12 +144,12 @@ func (r *reader) sql(at string, n *node) string {
 }
 
 // systemConditions are the system properties that a correlation filter can compare
-// (FILT-13), in the order they are written in.
+// (FILT-13), in the order in which they are written.
 var systemConditions = []string{
 	"ContentType", "CorrelationId", "Label", "MessageId", "ReplyTo", "ReplyToSessionId", "SessionId", "To",
 }
 
-// correlation writes a filter's conditions as JSON in the one form of filter.Correlation, so
+// correlation returns a filter's conditions in the canonical JSON form of filter.Correlation, so
 // that equal filters have equal texts. An empty text is no condition, as with ForwardTo.
 func (r *reader) correlation(at string, n *node) string {
 	if n == nil {
@@ -170,14 +171,15 @@ func (r *reader) correlation(at string, n *node) string {
 		r.problems.add(at, "A correlation filter needs at least one condition.") // FILT-16
 	}
 	written := "{" + strings.Join(parts, ",") + "}"
-	if c, err := filter.ParseCorrelation(written); err == nil { // else it is reported with the rule
+	if c, err := filter.ParseCorrelation(written); err == nil { // otherwise expressions reports it
 		written = c.Text()
 	}
 	return written
 }
 
-// conditions reads those on application properties: texts, numbers, booleans, or typed values
-// such as {"type":"uuid","value":"…"}, which the emulator does not support (FILT-13, FILT-15).
+// conditions reads the conditions on application properties: texts, numbers, booleans, or typed
+// values such as {"type":"uuid","value":"…"}, which the emulator does not support (FILT-13,
+// FILT-15).
 func (r *reader) conditions(at string, n *node) string {
 	if !r.is(at, n, object) {
 		return ""
@@ -212,7 +214,7 @@ func (r *reader) conditions(at string, n *node) string {
 	return strings.Join(parts, ",")
 }
 
-// json writes n as JSON again.
+// json returns n as JSON.
 func (n *node) json() string {
 	switch n.kind {
 	case null:
@@ -236,7 +238,7 @@ func (n *node) json() string {
 	}
 }
 
-// quote writes a text as JSON.
+// quote returns s as a JSON string.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil { // a string can always be written

@@ -11,20 +11,20 @@ import (
 // An Action is what a Step does.
 type Action uint8
 
-// Each action is a call of the broker.
+// The actions. Each is one operation of the broker.
 const (
-	Create      Action = iota + 1 // an entity, a subscription with its rules
+	Create      Action = iota + 1 // creates an entity, a subscription with its rules
 	Update                        // replaces a description
-	AddRule                       // to a subscription
-	RemoveRule                    // from a subscription
-	ReplaceRule                   // of a subscription, by another of its name: no message gets past in between
+	AddRule                       // adds a rule to a subscription
+	RemoveRule                    // removes a rule from a subscription
+	ReplaceRule                   // replaces a rule of a subscription by one with the same name, without a gap
 )
 
 func (a Action) String() string {
 	return [...]string{"", "create", "update", "add rule", "remove rule", "replace rule"}[a]
 }
 
-// A Step is one operation towards a file's contents.
+// A Step is one operation to make a namespace match a file.
 type Step struct {
 	Action Action
 	At     string // position in the file, for errors
@@ -37,15 +37,15 @@ type Step struct {
 }
 
 // Steps returns the steps, in order, that change a namespace with these entities to match the
-// topology. Entities that the topology does not name stay as they are, and none is ever
-// deleted; an entity that matches already needs no step. A description is replaced as a whole,
-// so properties missing from the file get their defaults again (PROP-2), except those that are
-// fixed at creation and those that a file cannot express, such as authorization rules. A
-// pinned entity stays pinned as long as the file does not change its idle time (OPS-9).
+// topology. Entities that the topology does not name are not changed, and none is ever deleted; an
+// entity that matches already needs no step. A description is replaced as a whole, so properties
+// missing from the file are reset to their defaults (PROP-2), except those that are fixed at
+// creation and those that a file cannot express, such as authorization rules. A pinned entity stays
+// pinned unless the file changes its idle time (OPS-9).
 //
-// The error is Problems: a property fixed at creation that differs (PROP-1), a name that an
-// entity of another kind has, a forwarding target that will not exist, a size or a feature
-// that the namespace does not offer and the entity does not have.
+// The error is Problems: a property fixed at creation that differs (PROP-1), the name of an entity
+// of another kind, a forwarding destination that will not exist, or a size or feature that the
+// namespace does not offer and the entity does not have already.
 func Steps(have []engine.EntityState, want Topology) ([]Step, error) {
 	p := plan{have: map[string]*engine.EntityState{}, want: map[string]int{}, topology: want, progress: make([]progress, len(want.Entities))}
 	for i := range have {
@@ -68,7 +68,7 @@ func Steps(have []engine.EntityState, want Topology) ([]Step, error) {
 	return slices.Concat(p.creates, p.before, p.updates, p.after), nil
 }
 
-// Destinations checks that forwarding destinations are in the topology, for a file that has
+// Destinations checks that forwarding destinations are in the topology. It is for a file that has
 // Problems, when the namespace's entities are not known. The error is Problems.
 func (t Topology) Destinations() error {
 	p := plan{want: map[string]int{}, topology: t, haveUnknown: true}
@@ -91,20 +91,20 @@ const (
 )
 
 type plan struct {
-	have        map[string]*engine.EntityState // by folded path
-	want        map[string]int                 // by folded path: index in Topology.Entities
+	have        map[string]*engine.EntityState // existing entities by folded path
+	want        map[string]int                 // indexes in Topology.Entities by folded path
 	topology    Topology
 	progress    []progress
-	haveUnknown bool // have is unknown
+	haveUnknown bool // the existing entities are unknown
 
 	creates  []Step
-	before   []Step // rules that change while their subscription is still enabled
+	before   []Step // changes of rules before their subscription or topic is disabled
 	updates  []Step
-	after    []Step // rules that change once it is enabled again
+	after    []Step // changes of rules after their subscription and topic are enabled
 	problems Problems
 }
 
-// check finds problems that no order of steps could solve.
+// check finds problems that do not depend on the order of steps.
 func (p *plan) check() {
 	counts := map[engine.Path]int64{}
 	top, l := int64(0), p.topology.limits
@@ -136,7 +136,8 @@ func (p *plan) check() {
 	}
 }
 
-// checkOffer allows only what the namespace offers, or the entity has.
+// checkOffer reports sizes and features that the namespace does not offer and the entity does not
+// have already.
 func (p *plan) checkOffer(e Entity) {
 	l, has, is := p.topology.limits, engine.Config{}, (*engine.Config)(nil)
 	if s := p.have[e.Path.Fold()]; s != nil {
@@ -160,8 +161,8 @@ func (p *plan) checkOffer(e Entity) {
 	}
 }
 
-// checkForward reports a destination that is no queue or topic, neither in the namespace nor
-// in the file (FWD-2). An entity may forward to itself (PROP-9).
+// checkForward reports a destination that is a queue or topic neither in the namespace nor in the
+// file (FWD-2). An entity may forward to itself (PROP-9).
 func (p *plan) checkForward(e Entity, name string, to engine.Path) {
 	at := e.At + ".Properties." + name
 	there, wanted := p.have[to.Fold()], false
@@ -177,9 +178,9 @@ func (p *plan) checkForward(e Entity, name string, to engine.Path) {
 	}
 }
 
-// create appends the step that creates entity i, after those it depends on. Where entities
-// forward in a circle one of them is created without forwarding, and gets it afterwards; one
-// that forwards to itself is created with it (PROP-9).
+// create appends the step that creates entity i, after those that create the entities on which it
+// depends. If entities forward in a circle, one of them is created without forwarding and updated
+// afterwards. An entity that forwards to itself is created with forwarding (PROP-9).
 func (p *plan) create(i int) {
 	if p.progress[i] != untouched {
 		return
@@ -212,7 +213,8 @@ func (p *plan) create(i int) {
 	}
 }
 
-// indexOfNew finds an entity that does not exist yet.
+// indexOfNew returns the index of an entity in the topology; ok is false if it is not in it or exists
+// already.
 func (p *plan) indexOfNew(path engine.Path) (int, bool) {
 	i, ok := p.want[path.Fold()]
 	return i, ok && p.have[path.Fold()] == nil
@@ -251,8 +253,9 @@ func (p *plan) change(e Entity) {
 	}
 }
 
-// keepFixed keeps what was fixed at creation and is missing from the file, and what a file
-// cannot express: authorization rules, and the spelling of a destination that stays the same.
+// keepFixed copies from was to c the properties that are fixed at creation and missing from the file,
+// and those that a file cannot express: authorization rules, and the addresses of destinations that
+// stay the same.
 func keepFixed(c *engine.Config, was engine.Config, stated map[string]bool) {
 	if !stated["RequiresSession"] {
 		c.RequiresSession = was.RequiresSession
@@ -272,8 +275,8 @@ func keepFixed(c *engine.Config, was engine.Config, stated map[string]bool) {
 	}
 }
 
-// changeRules replaces a subscription's rules by those of the file. New ones come first, so
-// that no message gets past in between.
+// changeRules appends the steps that replace a subscription's rules by those of the file. New rules
+// are added before others are removed, so that the subscription does not miss messages in between.
 func (p *plan) changeRules(e Entity, is *engine.EntityState) {
 	var add, replace, remove []Step
 	step := func(do Action, r engine.Rule) Step {

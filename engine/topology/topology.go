@@ -1,27 +1,27 @@
 // Package topology reads the contents of a namespace from the official emulator's
-// Config.json (semantics §17.2), works out the steps that give a namespace these contents, and
-// writes such a file from a namespace.
+// Config.json (semantics §17.2), determines the steps that change a namespace to these contents,
+// and writes such a file from a namespace.
 //
-// It touches no file and no broker: [Read] turns bytes into a [Topology], [Steps] compares
-// that with the namespace's entities, [Write] turns those into bytes. All problems are found
-// before the first step and reported at once, by path in the file.
+// It uses no file and no broker: [Read] converts bytes to a [Topology], [Steps] compares that with
+// the namespace's entities, and [Write] converts entities to bytes. All problems are found before
+// the first step and reported together, with their paths in the file.
 package topology
 
 import "mayfly/engine"
 
-// A Topology is what a file asks for.
+// A Topology holds the entities that a file describes.
 type Topology struct {
-	// Namespace is the name in the file; empty if it gives none.
+	// Namespace is the name in the file, or empty if there is none.
 	Namespace string
 	// Entities are the queues, then the topics, each followed by its
-	// subscriptions, in the order of the file. No two have the same path in
-	// any case.
+	// subscriptions, in the order of the file. No two paths differ only in
+	// case.
 	Entities []Entity
-	// Warnings are the parts of the file without effect, mostly unknown names, which real
-	// files have. The emulator ignores them too.
+	// Warnings are about parts of the file that have no effect, mostly unknown names. Real
+	// files contain such parts, and the emulator ignores them too.
 	Warnings Problems
 
-	limits engine.Limits // the limits it was read with; zero for one made by hand
+	limits engine.Limits // the limits with which it was read; zero if it was not read from a file
 }
 
 // An Entity is a queue, topic or subscription that a file names.
@@ -30,19 +30,19 @@ type Entity struct {
 	Kind   engine.EntityKind
 	Path   engine.Path
 	Config engine.Config   // with the limits' defaults for missing properties (EMU-8)
-	Stated map[string]bool // the properties that the file gives, by Service Bus' names
+	Stated map[string]bool // the properties that the file sets, by Service Bus' names
 
-	// RulesGiven reports that the file lists the rules of this subscription, perhaps none;
-	// Rules are then all it is to have. Otherwise a new subscription gets a rule for every
-	// message (FILT-2), and an existing one keeps its rules.
+	// RulesGiven means that the file has a list of rules for this subscription, perhaps empty:
+	// then the subscription gets exactly Rules. Otherwise a new subscription gets a rule that
+	// accepts every message (FILT-2), and an existing one keeps its rules.
 	RulesGiven bool
 	Rules      []engine.Rule // without subscription and time
 }
 
-// Options configure how a file is read. The zero value has the limits and defaults of the
-// hosted service, standard tier.
+// Options configure how a file is read. The zero value means the limits and defaults of the
+// standard tier of Azure Service Bus.
 type Options struct {
-	// Limits are the namespace's. The emulator's own ranges are accepted
-	// beside them. Nil means engine.DefaultLimits.
+	// Limits are the namespace's limits. Values in the emulator's ranges are
+	// accepted too. Nil means engine.DefaultLimits.
 	Limits *engine.Limits
 }

@@ -46,8 +46,8 @@ func (r *reader) members(at string, n *node, names memberNames) map[string]*node
 	return found
 }
 
-// is reports whether n is of a kind, and adds a problem if not. An absent value is of no kind
-// and no problem.
+// is reports whether n is of a kind, and adds a problem if it is of another. For an absent value, it
+// returns false without adding a problem.
 func (r *reader) is(at string, n *node, want kind) bool {
 	if n == nil {
 		return false
@@ -59,7 +59,7 @@ func (r *reader) is(at string, n *node, want kind) bool {
 	return true
 }
 
-// text returns a text's value, empty if it is absent or wrong.
+// text returns the value of a text, or an empty one if n is absent or of another kind.
 func (r *reader) text(at string, n *node) string {
 	if !r.is(at, n, text) {
 		return ""
@@ -67,7 +67,7 @@ func (r *reader) text(at string, n *node) string {
 	return n.text
 }
 
-// items calls each with a list's values and their paths.
+// items calls each with the values of a list and their paths.
 func (r *reader) items(at string, n *node, each func(at string, item *node)) {
 	if !r.is(at, n, list) {
 		return
@@ -77,7 +77,8 @@ func (r *reader) items(at string, n *node, each func(at string, item *node)) {
 	}
 }
 
-// misspelling formats the unknown name that was probably written for a missing one.
+// misspelling formats the end of a message about a missing member: it asks about an unknown name that
+// is probably a misspelling of it.
 type misspelling struct {
 	missing string
 	known   []string
@@ -93,8 +94,8 @@ func (w misspelling) String() string {
 	return "."
 }
 
-// unknownMember formats the warning about a name, with a similar one if there is any. Formatting
-// happens only if the warning is reported.
+// unknownMember formats the warning about an unknown name, with a similar known one if there is one.
+// It is a type so that the search for that happens only if the warning is kept.
 type unknownMember struct {
 	name  string
 	known []string

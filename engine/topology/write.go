@@ -15,11 +15,11 @@ import (
 // Write writes entities as a Config.json, for [Read] and the emulator: all queues, topics and
 // subscriptions with their rules, by path. It leaves out properties with the limits' default
 // values, and those that a file cannot express, such as authorization rules. A pinned entity
-// is written with the idle time it would get back (OPS-9). A subscription whose one rule
-// accepts every message lists none (FILT-2).
+// is written with the idle time that Unpin would restore (OPS-9). The rules of a subscription
+// are left out if it has only the default rule (FILT-2).
 //
-// Read with the same limits, the file asks for the same entities, unless it is longer than a
-// file may be. The emulator accepts what is within its own ranges (§17.2).
+// Read with the same limits returns the same entities, unless the file is too long. The emulator
+// accepts values within its own ranges (§17.2).
 func Write(namespace string, have []engine.EntityState, l engine.Limits) ([]byte, error) {
 	have = slices.Clone(have)
 	slices.SortFunc(have, func(a, b engine.EntityState) int { return cmp.Compare(a.Path.Fold(), b.Path.Fold()) })
@@ -110,10 +110,10 @@ type writtenSQL struct {
 	SQLExpression string `json:"SqlExpression"`
 }
 
-// members are an object's members, in order, with their values as JSON.
+// members are the names and JSON values of an object's members, in order.
 type members [][2]string
 
-// MarshalJSON writes an object with the members in order, whose values are JSON already.
+// MarshalJSON returns the object as JSON.
 func (m members) MarshalJSON() ([]byte, error) {
 	parts := make([]string, len(m))
 	for i, one := range m {
@@ -142,7 +142,7 @@ func changedProperties(e engine.EntityState, l engine.Limits) (out members) {
 	return out
 }
 
-// unescapedHTML is quote without escapes that only HTML needs.
+// unescapedHTML is quote, but does not escape the characters <, > and &.
 func unescapedHTML(s string) string {
 	var out strings.Builder
 	e := json.NewEncoder(&out)
@@ -153,12 +153,13 @@ func unescapedHTML(s string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// onlyDefault reports whether rules are what a new subscription gets by itself.
+// onlyDefault reports whether rules are those of a new subscription.
 func onlyDefault(rules []engine.Rule) bool {
 	return len(rules) == 1 && rules[0].Name == engine.DefaultRule && rules[0].Filter.Kind == engine.TrueFilter && rules[0].Action == ""
 }
 
-// writtenRuleProperties returns a rule's filter in the emulator's form, which has two kinds of filters.
+// writtenRuleProperties returns a rule's filter and action in the emulator's form, which has only SQL
+// and correlation filters.
 func writtenRuleProperties(r engine.Rule) (f writtenFilter) {
 	f.FilterType = "Sql"
 	switch r.Filter.Kind {

@@ -11,10 +11,10 @@ import (
 
 // format is one of IEEE 754's decimal formats in AMQP's encoding, with the significand as a
 // binary integer: a sign, then an exponent, then the significand. If the top two bits of the
-// exponent are set, the significand starts with 100, which only some of the largest need; if
-// the top four are set, it is no number.
+// exponent are set, the significand starts with an implied 100, which only some of the largest
+// ones need. If the top four are set, it is an infinity or a NaN.
 type format struct {
-	bits   uint // width of the whole
+	bits   uint // total width
 	exp    uint // width of the exponent
 	digits int  // maximum number of digits of the significand
 	bias   int
@@ -26,16 +26,16 @@ var formats = map[Kind]format{
 	Decimal128: {128, 14, 34, 6176},
 }
 
-// IEEE is appended to the text of a decimal128 in the standard form whose number .NET could
-// hold.
+// IEEE is appended to the text of a decimal128 that is in the standard form although .NET's form
+// could hold its number.
 const IEEE = " (IEEE 754)"
 
-// The following describe .NET's form. Microsoft's AMQP library shifts the exponent of a
-// decimal128 by 9 bits where the standard has 7. It reads both; Python's SDK reads only .NET's
-// form, although it writes the standard's. Read by the standard, .NET's 5 is 5E-4608. The
-// exponents of a System.Decimal, 0 to -28, and its 96 bits identify the form, and numbers that
-// small do not occur: bits of that form are .NET's, and a text that .NET can hold becomes one
-// of that form.
+// The following describe .NET's form of a decimal128. Microsoft's AMQP library shifts the exponent
+// by 9 bits, where the standard shifts it by 7. It reads both forms; the Python SDK reads only
+// .NET's form, although it writes the standard one. Read as the standard form, .NET's 5 is 5E-4608.
+// Since numbers that small do not occur, .NET's form can be recognized: by the exponents of a
+// System.Decimal, 0 to -28, and its 96 bits. Such bits are read as .NET's form, and a text is parsed
+// to .NET's form if that can hold it.
 const (
 	netTop    = 6176 >> 9 & 0x7f // in the first byte, below the sign
 	netBias   = 6176 & 0x7f      // in the second byte, times 2, less the scale
@@ -56,7 +56,7 @@ func (v Value) net() (sig *big.Int, scale int, ok bool) {
 	return new(big.Int).SetBytes([]byte(b[4:])), scale, true
 }
 
-// ofNet returns a number in .NET's form; ok is false if that cannot hold it.
+// ofNet returns a number in .NET's form; ok is false if .NET's form cannot hold it.
 func ofNet(minus bool, sig *big.Int, e int) (v Value, ok bool) {
 	if e < -netScale || e > netScale {
 		return Value{}, false
@@ -77,15 +77,14 @@ func ofNet(minus bool, sig *big.Int, e int) (v Value, ok bool) {
 }
 
 // DecimalText returns the number of a decimal in the usual notation, for comparisons and for
-// display: the same for both forms. Bits that are no canonical form are written in
-// hexadecimal.
+// display. It is the same for both forms. Non-canonical bits are written in hexadecimal.
 func (v Value) DecimalText() string {
 	return strings.TrimSuffix(v.Text(), IEEE)
 }
 
-// decimalText writes sign, significand and exponent so that 1.0 and 1.00, which are different
-// bits, stay different: as 12.34 or 1.234E+9, with IEEE behind it if it would otherwise be
-// parsed to .NET's form. A non-canonical bit pattern is written in hexadecimal.
+// decimalText returns a text that parses to the same bits, so that 1.0 and 1.00 stay different:
+// 12.34 or 1.234E+9, followed by IEEE if it would otherwise be parsed to .NET's form. A
+// non-canonical bit pattern is written in hexadecimal.
 func (v Value) decimalText() string {
 	if sig, scale, ok := v.net(); ok {
 		sign := ""
@@ -106,7 +105,7 @@ func (v Value) decimalText() string {
 	return "0x" + fmt.Sprintf("%0*x", f.bits/4, bits)
 }
 
-// text formats any bits; the caller finds out whether the text is right by parsing it back.
+// text formats bits in the format. The caller parses the text to check whether it is right.
 func (f format) text(bits *big.Int) string {
 	sign := ""
 	if bits.Bit(int(f.bits-1)) == 1 {
@@ -131,7 +130,7 @@ func (f format) text(bits *big.Int) string {
 	return sign + decimalNotation(sig.String(), int(exp.Int64())-f.bias)
 }
 
-// decimalNotation writes digits times 10 to the e.
+// decimalNotation returns digits times ten to the power of e in the usual notation.
 func decimalNotation(digits string, e int) string {
 	adjusted := e + len(digits) - 1
 	switch {
@@ -190,7 +189,7 @@ func parseDecimal(k Kind, s string) (Value, error) {
 	return ofDecimal(k, sign.Or(sign, sig)), nil
 }
 
-// number reads digits[.digits][E±n], which must fit f without rounding.
+// number parses digits[.digits][E±n], which must fit f without rounding.
 func (f format) number(s string) (sig *big.Int, e int, err error) {
 	mantissa, exponent, has := s, "", false
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
@@ -209,7 +208,7 @@ func (f format) number(s string) (sig *big.Int, e int, err error) {
 			return nil, 0, fmt.Errorf("write a number such as -12.50 or 1.5E+9")
 		}
 	}
-	// Compared before the subtraction, which a huge exponent would overflow.
+	// Compare before the subtraction, which would overflow for a huge exponent.
 	most := 3<<(f.exp-2) - 1 - f.bias
 	if e > most+len(fraction) || e < len(fraction)-f.bias {
 		return nil, 0, fmt.Errorf("its last digit must be between 1E%+d and 1E%+d", -f.bias, most)

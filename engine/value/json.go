@@ -13,16 +13,16 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// typed is the exact form of a Value in JSON. Base64 replaces Value when the text is not valid
-// UTF-8, which JSON cannot carry.
+// typed is the typed form of a Value in JSON. Base64 is used instead of Value if the text is not
+// valid UTF-8, which JSON cannot contain.
 type typed struct {
 	Type   string           `json:"type"`
 	Value  *json.RawMessage `json:"value,omitempty"`
 	Base64 *string          `json:"base64,omitempty"`
 }
 
-// MarshalJSON writes {"type":"int","value":"5"}: the kind and the Text, always
-// as a string, since a number in JSON loses its type and often its last digits.
+// MarshalJSON returns the kind and the Text, as in {"type":"int","value":"5"}. The text is
+// always a string, since a number in JSON loses its type and often its last digits.
 func (v Value) MarshalJSON() ([]byte, error) {
 	t := typed{Type: v.kind.String()}
 	switch text := v.Text(); {
@@ -40,10 +40,9 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(t)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, where the value may also be a
-// bare number or boolean, and plain JSON: null, true, "text", 5 for a long and
-// 5.0 or 5e0 for a double. Lists, other objects, and whole numbers too large
-// for a long are errors.
+// UnmarshalJSON parses the output of MarshalJSON, where the value may also be a number or
+// boolean, and plain JSON: null, true, "text", 5 for a long and 5.0 or 5e0 for a double.
+// Lists, other objects, and whole numbers that are too large for a long are errors.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
@@ -111,7 +110,7 @@ func (v *Value) unmarshalTyped(b []byte) error {
 	return nil
 }
 
-// plain returns the kind of a JSON text, number, boolean or null, and its text.
+// plain returns the text and the kind of a JSON string, number, boolean or null.
 func plain(b []byte) (string, Kind, error) {
 	switch s := string(b); {
 	case s == "null":
@@ -131,8 +130,8 @@ func plain(b []byte) (string, Kind, error) {
 	}
 }
 
-// MarshalJSON writes an object with a member per property, in order and including duplicate
-// names; bytes in names that are not UTF-8 are replaced.
+// MarshalJSON returns an object with a member for each property, in order and including duplicate
+// names. Bytes in names that are not UTF-8 are replaced.
 func (p Properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -156,7 +155,7 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object whose members a Value can read, and keeps their order.
+// UnmarshalJSON parses an object whose members are Values, and keeps their order.
 func (p *Properties) UnmarshalJSON(b []byte) error {
 	if string(bytes.TrimSpace(b)) == "null" {
 		*p = nil

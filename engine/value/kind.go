@@ -7,19 +7,19 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// shape is how a kind is stored.
+// shape describes how values of a kind are stored.
 type shape uint8
 
 const (
 	nothing  shape = iota
 	unsigned       // in bits, at most max
 	extended       // in bits as a signed number, from -max-1 to max
-	fixed          // in bits, size bytes
-	block          // in str, size bytes
-	length         // in str, any number of bytes
+	fixed          // in Value.bits, with size bytes
+	block          // in Value.str, with size bytes
+	length         // in Value.str, with any number of bytes
 )
 
-// forms has, for each kind, its name and how it is stored.
+// forms has the name of each kind and how its values are stored.
 var forms = [kinds]struct {
 	name  string
 	shape shape
@@ -54,8 +54,8 @@ var forms = [kinds]struct {
 	DateTime:       {name: "datetime", shape: extended, max: 1<<63 - 1},
 }
 
-// String returns AMQP's name of k: "boolean", "ushort", …; for the described types the name
-// without com.microsoft, and "raw" for everything else.
+// String returns the name of k: for AMQP's types that of the type, such as "boolean" and "ushort";
+// for described types the name without com.microsoft; and "raw" for all others.
 func (k Kind) String() string {
 	if k >= kinds {
 		return fmt.Sprintf("kind %d", uint8(k))
@@ -63,7 +63,7 @@ func (k Kind) String() string {
 	return forms[k].name
 }
 
-// ParseKind returns the kind called name, in any case. It also accepts "bool" and the full
+// ParseKind returns the kind called name, ignoring case. It also accepts "bool" and the full
 // names of the described types.
 func ParseKind(name string) (Kind, error) {
 	s := strings.TrimPrefix(strings.ToLower(name), "com.microsoft:")

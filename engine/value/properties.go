@@ -11,11 +11,12 @@ type Property struct {
 	Value Value
 }
 
-// Properties are a message's application properties in the order the sender wrote them. A name
-// may occur twice if a sender sends it so. They never change once made, and so may be shared.
+// Properties are a message's application properties in the order in which the sender wrote them. A
+// name occurs twice if the sender sent it twice. Properties are not changed after they were created,
+// so they may be shared.
 type Properties []Property
 
-// Lookup returns the first value called exactly name.
+// Lookup returns the value of the first property called exactly name.
 func (p Properties) Lookup(name string) (Value, bool) {
 	for i := range p {
 		if p[i].Name == name {
@@ -25,8 +26,8 @@ func (p Properties) Lookup(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// LookupFold returns the value called name in any case, as filters find it (MSG-4); of
-// several, one in exactly this case, else the first.
+// LookupFold returns the value of the property called name, ignoring case, as filters do (MSG-4). If
+// there are several, it prefers one called exactly name, and then the first.
 func (p Properties) LookupFold(name string) (Value, bool) {
 	if v, ok := p.Lookup(name); ok {
 		return v, true
@@ -39,9 +40,9 @@ func (p Properties) LookupFold(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Merge returns p with the properties of over replacing those of the same name, in their
-// places, and the others appended (SETL-2). If a name occurs twice in over, the last value
-// wins. Neither argument is changed or shared.
+// Merge returns a copy of p in which the properties of over replace those with the same names, and
+// the others are appended (SETL-2). If a name occurs twice in over, the last value is used. It
+// changes neither argument.
 func (p Properties) Merge(over Properties) Properties {
 	if len(p)+len(over) == 0 {
 		return nil

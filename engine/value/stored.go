@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// ErrCorrupt is wrapped by the errors about bytes that Append did not write.
+// ErrCorrupt is wrapped by the errors of ParseProperties and ParseStored, for bytes that Append did
+// not write.
 var ErrCorrupt = errors.New("stored properties are corrupt")
 
 // Append appends the stored form of p to b:
@@ -19,9 +20,9 @@ var ErrCorrupt = errors.New("stored properties are corrupt")
 // is empty for null; an unsigned varint for booleans, unsigned integers and chars; a zigzag
 // varint for signed integers, times and timespans; 4 or 8 bytes, big-endian, for floats and
 // the smaller decimals; 16 bytes for decimal128 and uuid; a length and bytes for all others.
-// Varints are as short as possible, so that equal properties have equal bytes. The kinds in
-// use fill a tenth of the byte; a program that reads an unknown one refuses the whole rather
-// than guess its length.
+// Varints are as short as possible, so that equal properties have equal bytes. Many numbers of
+// kinds are still unused. A program that reads an unknown kind returns an error, because it does
+// not know the length of the value.
 func (p Properties) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(p)))
 	for i := range p {
@@ -32,7 +33,7 @@ func (p Properties) Append(b []byte) []byte {
 	return b
 }
 
-// Append appends the stored form of v alone, as [Properties.Append] describes.
+// Append appends the stored form of v, a value as described for [Properties.Append].
 func (v Value) Append(b []byte) []byte {
 	b = append(b, byte(v.kind))
 	switch f := &forms[v.kind]; f.shape {
@@ -57,15 +58,15 @@ func (v Value) Append(b []byte) []byte {
 	}
 }
 
-// ParseProperties reads what Properties.Append wrote at the start of b and returns the rest.
-// It keeps nothing of b, allocates in proportion to the bytes it reads, whatever the lengths
-// in them claim, and its errors wrap ErrCorrupt.
+// ParseProperties parses what Properties.Append wrote at the start of b, and returns the rest of b.
+// The result shares no memory with b. It allocates in proportion to the bytes that it reads, even if
+// lengths in them are wrong. Its errors wrap ErrCorrupt.
 func ParseProperties(b []byte) (p Properties, rest []byte, err error) {
-	// A first pass finds the end, so that the second can cut all names and texts from one
-	// string: two allocations for any number of them.
+	// A first pass finds the end, so that the second can slice all names and texts from one
+	// string. So two allocations suffice for any number of them.
 	skim := reader{b: b}
 	n := skim.uvarint()
-	if skim.bad == nil && n > uint64(len(b)-skim.off)/2 { // name and kind take a byte at least
+	if skim.bad == nil && n > uint64(len(b)-skim.off)/2 { // a name and a kind take at least a byte each
 		skim.fail("%d bytes are too few for %d properties", len(b)-skim.off, n)
 	}
 	for i := uint64(0); i < n && skim.bad == nil; i++ {
@@ -88,7 +89,7 @@ func ParseProperties(b []byte) (p Properties, rest []byte, err error) {
 	return p, b[skim.off:], nil
 }
 
-// ParseStored reads what Value.Append wrote at the start of b, like ParseProperties.
+// ParseStored parses what Value.Append wrote at the start of b, as ParseProperties does.
 func ParseStored(b []byte) (v Value, rest []byte, err error) {
 	skim := reader{b: b}
 	skim.value()
@@ -99,10 +100,10 @@ func ParseStored(b []byte) (v Value, rest []byte, err error) {
 	return r.value(), b[skim.off:], nil
 }
 
-// A reader reads the stored form until an error; then it returns zeroes.
+// A reader reads the stored form. After an error it returns zero values.
 type reader struct {
 	b    []byte
-	text string // b up to the end of the value; empty while skimming
+	text string // b up to the end of the value; empty in the first pass
 	off  int
 	bad  error
 }
@@ -124,7 +125,7 @@ func (r *reader) uvarint() uint64 {
 	return u
 }
 
-// bytes returns the next n bytes; "" while skimming.
+// bytes returns the next n bytes, or "" in the first pass.
 func (r *reader) bytes(n uint64) string {
 	if n > uint64(len(r.b)-r.off) {
 		r.fail("%d bytes are missing", n-uint64(len(r.b)-r.off))

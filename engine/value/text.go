@@ -25,10 +25,10 @@ const (
 	withoutZone = "2006-01-02T15:04:05.9999999"
 )
 
-// Text writes v so that Parse(v.Kind(), v.Text()) is v again, bit for bit: numbers in decimal,
-// times in RFC 3339, timespans as .NET does (1.02:03:04.5), bytes in base64, text unchanged. A
-// value without such a form, such as a NaN with a payload or a year beyond 9999, is written as
-// its number.
+// Text returns v as a text from which Parse(v.Kind(), v.Text()) returns exactly v: numbers in
+// decimal, times in RFC 3339, timespans in .NET's form (1.02:03:04.5), bytes in base64, and text
+// unchanged. A value without such a form, such as a NaN with a payload or a year beyond 9999, is
+// written as its number.
 func (v Value) Text() string {
 	switch v.kind {
 	case Null:
@@ -93,10 +93,10 @@ func (v Value) Text() string {
 	}
 }
 
-// Parse reads a user's text for a value of kind k: what Text writes, and a little more. A
-// moment may have any offset and is cut to the precision of its kind; a number stands for its
-// milliseconds or ticks. A timespan may also be written 1h30m or PT1H30M. The errors are
-// sentences for that user.
+// Parse parses a user's text as a value of kind k. It accepts the output of Text and some other
+// forms. A moment may have any offset from UTC and is truncated to the precision of its kind; it may
+// also be the number of its milliseconds or ticks. A timespan may also be written 1h30m or PT1H30M.
+// The errors are texts for the user.
 func Parse(k Kind, text string) (Value, error) {
 	if k >= kinds {
 		return Value{}, fmt.Errorf("%v is not a type of property", k)

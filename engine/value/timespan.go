@@ -10,7 +10,7 @@ import (
 
 const ticksPerDay = 24 * 60 * 60 * ticksPerSecond
 
-// timespanText writes ticks as .NET does: [-][days.]hh:mm:ss[.fraction].
+// timespanText returns ticks in .NET's form: [-][days.]hh:mm:ss[.fraction].
 func timespanText(n int64) string {
 	var b strings.Builder
 	// The smallest int64 has no positive counterpart, but a uint64 holds it.
@@ -30,8 +30,8 @@ func timespanText(n int64) string {
 	return b.String()
 }
 
-// parseTimespan reads .NET's form exactly, and the forms 1h30m and P1DT1H30M in the range of a
-// time.Duration.
+// parseTimespan parses .NET's form, ISO 8601 durations such as P1DT1H30M, and the form 1h30m in the
+// range of a time.Duration.
 func parseTimespan(s string) (ticks int64, ok bool) {
 	if strings.Contains(s, ":") {
 		return parseClock(s)
@@ -50,12 +50,12 @@ func parseTimespan(s string) (ticks int64, ok bool) {
 	return within(uint64(d/100), minus)
 }
 
-// isoUnits are the units of an ISO 8601 duration, in their order. As in .NET a year, or twelve
-// months, has 365 days and a month 30 (PROP-15).
+// isoUnits are the units of an ISO 8601 duration, in order. As in .NET, a year or twelve months have
+// 365 days and a month has 30 (PROP-15).
 var isoUnits = []struct {
 	letter byte
 	ticks  uint64
-	timed  bool // only behind the T
+	timed  bool // only valid after the T
 }{
 	{'y', 365 * ticksPerDay, false},
 	{'m', 30 * ticksPerDay, false},
@@ -66,8 +66,8 @@ var isoUnits = []struct {
 	{'s', ticksPerSecond, true},
 }
 
-// parseISO reads the part after the P of a duration, in lower case. Digits of seconds beyond
-// the seventh are dropped.
+// parseISO parses the part of an ISO 8601 duration after the P, in lower case. Decimals of seconds
+// after the seventh are ignored.
 func parseISO(s string, minus bool) (ticks int64, ok bool) {
 	var total uint64
 	timed, parts, next := false, 0, 0
@@ -93,8 +93,8 @@ func parseISO(s string, minus bool) (ticks int64, ok bool) {
 			return 0, false
 		}
 		if total += n * unit.ticks; unit.letter == 'm' && !timed {
-			// 5 days more for each twelve months: a uint64 holds them, as n times 30 days is
-			// within
+			// 5 more days for each twelve months. This cannot overflow a uint64, since n times 30
+			// days is in the range of an int64.
 			if total += n / 12 * 5 * ticksPerDay; total > math.MaxInt64+1 {
 				return 0, false
 			}
@@ -148,7 +148,7 @@ func parseClock(s string) (ticks int64, ok bool) {
 	return within(total, minus)
 }
 
-// within returns a magnitude and a sign as ticks.
+// within returns a magnitude with a sign as ticks; ok is false if they do not fit.
 func within(u uint64, minus bool) (ticks int64, ok bool) {
 	if minus {
 		return int64(-u), u <= math.MaxInt64+1

@@ -1,6 +1,6 @@
-// Package value holds the values that application properties may have: the closed set of AMQP
-// types that Service Bus carries (MSG-3), each with its exact type, as text for display, as
-// JSON for the API and as bytes for storage.
+// Package value represents the values of application properties, which have one of the AMQP types
+// that Service Bus supports (MSG-3). It keeps their exact types, and converts them to and from text
+// for display, JSON for the API and bytes for storage.
 package value
 
 import (
@@ -20,7 +20,7 @@ const (
 	Bool                // true or false
 	UByte               // uint8
 	Byte                // int8
-	Char                // one UTF-32 code point, not checked
+	Char                // one UTF-32 code point, which may be invalid
 	UShort              // uint16
 	Short               // int16
 	UInt                // uint32
@@ -35,7 +35,7 @@ const (
 	String              // text, which should be UTF-8
 	Symbol              // text, which should be ASCII
 	Binary              // bytes
-	UUID                // 16 bytes in the order they are written in
+	UUID                // 16 bytes in the order in which they are written
 	Timestamp           // milliseconds since the Unix epoch
 	Timespan            // com.microsoft:timespan, a duration in ticks of 100 ns
 	URI                 // com.microsoft:uri, text
@@ -45,8 +45,8 @@ const (
 	kinds               // the number of kinds
 )
 
-// A Value is one AMQP value. The zero Value is null. Two Values are == exactly when type and
-// bits are the same: a NaN equals itself, 0.0 and -0.0 differ, and int 1 differs from long 1.
+// A Value is one AMQP value. The zero Value is null. Two Values are == if and only if their types
+// and bits are the same: a NaN equals itself, 0.0 and -0.0 differ, and int 1 differs from long 1.
 type Value struct {
 	str  string // data that does not fit in bits
 	bits uint64 // signed kinds are extended to 64 bits, so that == works
@@ -71,7 +71,7 @@ func OfInt(n int32) Value     { return signed(Int, int64(n)) }
 func OfULong(n uint64) Value  { return Value{kind: ULong, bits: n} }
 func OfLong(n int64) Value    { return signed(Long, n) }
 
-// OfChar keeps all 32 bits of r, a valid code point or not.
+// OfChar returns a Char with all 32 bits of r, even if r is no valid code point.
 func OfChar(r rune) Value { return Value{kind: Char, bits: uint64(uint32(r))} }
 
 func OfFloat(f float32) Value  { return Value{kind: Float, bits: uint64(math.Float32bits(f))} }
@@ -90,8 +90,8 @@ func OfTimestamp(ms int64) Value     { return signed(Timestamp, ms) }
 func OfTimespan(ticks int64) Value   { return signed(Timespan, ticks) }
 func OfDateTimeOffset(t int64) Value { return signed(DateTimeOffset, t) }
 
-// OfDateTime returns a DateTime of ticks of 100 ns since 0001-01-01, without time zone or in
-// UTC. Both compare by their ticks.
+// OfDateTime returns a DateTime of ticks of 100 ns since 0001-01-01, in UTC if zone is set, else
+// without a time zone. Both are compared by their ticks.
 func OfDateTime(ticks int64, zone bool) Value { //nolint:revive // zone is part of the value, not a switch
 	n := ticks << 1
 	if !zone {
@@ -105,10 +105,10 @@ func signed(k Kind, n int64) Value { return Value{kind: k, bits: uint64(n)} }
 // Kind returns the type of v.
 func (v Value) Kind() Kind { return v.kind }
 
-// Len returns how many bytes of memory v takes beside the Value itself.
+// Len returns how many bytes of memory v takes besides the Value itself.
 func (v Value) Len() int { return len(v.str) }
 
-// Equal is ==, for packages that look for the method.
+// Equal is ==, for packages that use such a method if there is one.
 func (v Value) Equal(o Value) bool { return v == o }
 
 // Bool returns the value of a Bool.
@@ -150,7 +150,7 @@ func (v Value) Float64() (f float64, ok bool) {
 	}
 }
 
-// Char returns the value of a Char, a valid code point or not.
+// Char returns the value of a Char, which may be no valid code point.
 func (v Value) Char() (r rune, ok bool) {
 	if v.kind != Char {
 		return 0, false
@@ -227,7 +227,7 @@ func (v Value) Ticks() (n int64, ok bool) {
 	return int64(v.bits), true
 }
 
-// Zone reports whether a moment has a time zone: all have one but some DateTimes.
+// Zone reports whether a moment has a time zone. All moments do, except some DateTimes.
 func (v Value) Zone() bool { return v.kind != DateTime || v.bits&1 == 0 }
 
 // Time returns the moment, in UTC, of a Timestamp, DateTimeOffset or DateTime. A DateTime
@@ -249,8 +249,8 @@ const (
 	secondsToUnix  = 62_135_596_800 // from 0001-01-01 to 1970-01-01
 )
 
-// String returns v for display: its Text, but null by name, bytes in hexadecimal and cut if
-// there are many; both forms of a decimal alike.
+// String returns v for display: its Text, except that null is "null", bytes are in hexadecimal and
+// cut if there are many, and both forms of a decimal128 look the same.
 func (v Value) String() string {
 	const most = 32
 	switch v.kind {
@@ -268,7 +268,7 @@ func (v Value) String() string {
 	}
 }
 
-// decimal returns the bits of a decimal of any width, high and low half.
+// decimal returns the bits of a decimal of any width, as their high and low half.
 func (v Value) decimal() (hi, lo uint64) {
 	if v.kind != Decimal128 {
 		return 0, v.bits

@@ -1,4 +1,4 @@
-// Package namespacestest provides namespaces for tests of what shows and changes them.
+// Package namespacestest provides a namespaces.Manager and a note store for tests.
 package namespacestest
 
 import (
@@ -12,18 +12,18 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// Max is how many namespaces there may be beside the server's own.
+// Max is how many namespaces there may be besides the server's own.
 const Max = 3
 
-// Open returns a Manager with only the namespace default. store makes the store of each
-// namespace. It serves no requests, and ends with the test.
+// Open returns a Manager with only the namespace default. store returns the store of each
+// namespace. The Manager serves no requests, and ends with the test.
 func Open(t testing.TB, store func() engine.Store) *namespaces.Manager {
 	t.Helper()
 	return OpenIn(t, store, Max, nil)
 }
 
-// OpenIn is Open with other limits: of namespaces, as in namespaces.Options, and of the memory of
-// those beside the server's own, where nil means none.
+// OpenIn is Open with other limits: most is namespaces.Options.Max, and memory is the limit for the
+// namespaces besides the server's own, where nil means no limit.
 func OpenIn(t testing.TB, store func() engine.Store, most int, memory *engine.Memory) *namespaces.Manager {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)

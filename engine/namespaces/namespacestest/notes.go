@@ -22,15 +22,15 @@ type NoteStore struct {
 	down  bool
 	reads int
 
-	// Lag is the time from reading the notes to returning them. It is set before the note store is
+	// Lag is the time that Notes waits after it has read the notes. Set it before the note store is
 	// used.
 	Lag time.Duration
 }
 
-// ErrDown is the error of a note store that cannot be reached.
+// ErrDown is the error of all methods while the note store is unreachable.
 var ErrDown = errors.New("the note store cannot be reached")
 
-// Fail makes the note store unreachable, until it is called with false.
+// Fail makes the note store unreachable if down is true, and reachable again if it is false.
 func (b *NoteStore) Fail(down bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,26 +15,26 @@ import (
 const (
 	MaxColumns   = 30       // columns of a list
 	maxTextBytes = 200      // bytes of a column's text
-	MaxBody      = 64 << 10 // bytes of a body that json. looks into
+	MaxBody      = 64 << 10 // bytes of the longest body that columns json. read
 )
 
-// A Column is what a list shows of each message. The zero Column is none; Parse makes them,
-// and two with the same text are equal.
+// A Column is a column of a list of messages. Parse returns Columns; those with the same text are
+// equal. The zero Column means none.
 type Column struct{ text string }
 
-// These are the columns beside properties and JSON. The names are those of engine/search where
-// it has one.
+// The columns other than properties and JSON. Their names are the keys of engine/search, where it
+// has one.
 const (
 	Message        = "message" // its title, and the beginning of its body
 	State          = "state"
-	TTL            = "ttl" // time left until it expires
+	TTL            = "ttl" // time until it expires
 	Expires        = "expires"
-	Due            = "due" // time left until its schedule
+	Due            = "due" // time until it is due
 	Scheduled      = "scheduled"
-	Lock           = "lock" // time left of it
+	Lock           = "lock" // time until the lock ends
 	Holder         = "holder"
 	LockedSince    = "locked-since"
-	Renewals       = "renewals" // of the lock
+	Renewals       = "renewals" // how often the lock was renewed
 	Renewed        = "renewed"  // time of the last renewal
 	Seq            = "seq"
 	EnqueuedSeq    = "enqueued-seq"
@@ -47,14 +47,14 @@ const (
 	ReplyToSession = "reply-to-session"
 	Partition      = "partition"
 	Type           = "type"
-	Body           = "body" // its beginning
+	Body           = "body" // the beginning of its body
 	Size           = "size"
 	Delivery       = "delivery"
 	Enqueued       = "enqueued"
 	Reason         = "reason"
 	Error          = "error"
 	Source         = "source"
-	Destination    = "for" // of a failed transfer: its destination
+	Destination    = "for" // destination of a message that could not be transferred
 	DeadLetteredAt = "dead-lettered"
 	Deferred       = "deferred"
 	Actor          = "by" // actor who deferred or dead-lettered it
@@ -62,7 +62,7 @@ const (
 	Key            = "key"
 )
 
-// Fields returns all these, in the order pages offer them in.
+// Fields returns all columns other than properties and JSON, in the order in which pages offer them.
 func Fields() []string {
 	return []string{
 		State, TTL, Expires, Due, Scheduled, Lock, Holder, LockedSince, Renewals, Renewed, Seq, Message, Subject, ID, Body, Type, Session, Correlation, To, ReplyTo,
@@ -75,7 +75,7 @@ const (
 	jsonPrefix = "json."
 )
 
-// Parse reads a column: a field, prop.NAME or json.PATH. The error is
+// Parse parses a column: one of Fields, prop.NAME or json.PATH. The error is
 // engine.ErrArgument.
 func Parse(text string) (Column, error) {
 	text = strings.TrimSpace(text)
@@ -99,7 +99,8 @@ func Parse(text string) (Column, error) {
 	}
 }
 
-// ParseAll reads the columns of a list: each once, at most MaxColumns.
+// ParseAll parses the columns of a list. A column must occur only once, and there may be at most
+// MaxColumns.
 func ParseAll(texts []string) (all []Column, err error) {
 	if len(texts) > MaxColumns {
 		return nil, engine.Refuse(engine.ErrArgument, "%d columns are selected; the maximum is %d.", len(texts), MaxColumns)
@@ -128,13 +129,13 @@ func JSON(path search.Path) Column {
 	return Column{jsonPrefix + path.String()}
 }
 
-// String writes c so that Parse reads it again.
+// String returns c in the form that Parse parses.
 func (c Column) String() string { return c.text }
 
-// Prop returns the name of the application property that c shows.
+// Prop returns the name of the application property that c shows; ok is false if it shows none.
 func (c Column) Prop() (name string, ok bool) { return strings.CutPrefix(c.text, propPrefix) }
 
-// Path returns the path in a body that c shows.
+// Path returns the path of the JSON value that c shows; ok is false if it shows none.
 func (c Column) Path() (path search.Path, ok bool) {
 	rest, ok := strings.CutPrefix(c.text, "json")
 	if !ok || rest == "" || rest[0] != '.' && rest[0] != '[' {

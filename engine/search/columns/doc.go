@@ -1,11 +1,11 @@
-// Package columns determines what a list of messages shows of each: any field of the
-// broker's, any application property, any value in a JSON body.
+// Package columns defines the columns of lists of messages: fields of the broker, application
+// properties, and values in JSON bodies.
 //
-//	Column    one of these: subject, prop.region, json.customer.id
+//	Column    a column, such as subject, prop.region or json.customer.id
 //	Value     a message's value in a column, with its type
-//	View      columns under a name, which all users see
-//	Views     those of a namespace, kept as settings
+//	View      a named set of columns, which all users see
+//	Views     returns the views of a namespace, which are stored as settings
 //
-// Columns have the names of engine/search. A Column is pure, and judges one engine.Row as
-// search does; only json. needs the body, and has no value for bodies longer than MaxBody.
+// Columns have the names of keys in engine/search. Column.Value is a pure function of one
+// engine.Row; only json. needs the body, and has no value for bodies longer than MaxBody.
 package columns

@@ -41,7 +41,7 @@ func compareNumbers(a, b string) (by int, ok bool) {
 	if max(len(a), len(b)) > maxDigits {
 		return 0, false
 	}
-	if x, err := strconv.ParseInt(a, 10, 64); err == nil { // nearly all parse, and a list compares each with many
+	if x, err := strconv.ParseInt(a, 10, 64); err == nil { // the common case, which must be fast for sorting
 		if y, err := strconv.ParseInt(b, 10, 64); err == nil {
 			return cmp.Compare(x, y), true
 		}
@@ -57,6 +57,6 @@ func compareNumbers(a, b string) (by int, ok bool) {
 	return x.Cmp(y), true
 }
 
-// Sortable reports whether lists can be sorted by c: not by values in bodies, which would all
-// have to be read.
+// Sortable reports whether lists can be sorted by c. They cannot be sorted by values in bodies,
+// since all bodies would have to be read.
 func (c Column) Sortable() bool { return c.text != "" && !c.NeedsBody() }

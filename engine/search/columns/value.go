@@ -11,19 +11,19 @@ import (
 // A Kind is the type of a value.
 type Kind uint8
 
-// The zero Kind is that of an absent value.
+// The kinds of values. Nothing is that of an absent value.
 const (
 	Nothing Kind = iota
 	Text
-	Number // its digits are Text
-	Moment // At
-	Bytes  // a size; the number is Text
+	Number // Value.Text has its digits
+	Moment // Value.At
+	Bytes  // a size; Value.Text has the number
 )
 
 // A Value is a message's value in a column.
 type Value struct {
 	Kind Kind
-	Text string // in full, as it was sent: to display it, cut it and make it visible
+	Text string // the whole text as it was sent, which may be long and have unprintable characters
 	At   engine.Instant
 }
 
@@ -101,7 +101,7 @@ func (c Column) Value(r engine.Row, now engine.Instant, body []byte) Value {
 	return textValue(c.ofContent(content))
 }
 
-// ofExtra returns a property of a deferred or dead message, if c shows one.
+// ofExtra returns c's value if it is a property of deferred and dead-lettered messages.
 func (c Column) ofExtra(r engine.Row) (v Value, ok bool) {
 	x := r.Message.Extra
 	if x == nil {
@@ -131,7 +131,7 @@ func (c Column) ofExtra(r engine.Row) (v Value, ok bool) {
 	}
 }
 
-// ofContent returns a property that the sender set, if c shows one.
+// ofContent returns c's value if it is a property that the sender set, else "".
 func (c Column) ofContent(content engine.Content) string {
 	switch c.text {
 	case Subject:
@@ -181,7 +181,7 @@ func stateOf(r engine.Row, now engine.Instant) string {
 	}
 }
 
-// ofProperty returns an application property as a receiver sees it, in any case of its name.
+// ofProperty returns an application property as a receiver sees it, ignoring the case of its name.
 func ofProperty(r engine.Row, name string) Value {
 	content, err := r.Content.Content()
 	if err != nil {
@@ -206,8 +206,8 @@ func ofProperty(r engine.Row, name string) Value {
 	return Value{Kind: Text, Text: v.Text()}
 }
 
-// ofBody returns the value in a body at a path. Numbers keep the digits they were sent with;
-// an object or a list is its JSON.
+// ofBody returns the JSON value at a path in a body. Numbers have the digits with which they were
+// sent; an object or a list is returned as its JSON.
 func ofBody(r engine.Row, path search.Path, body []byte) Value {
 	if len(body) == 0 || len(body) > MaxBody {
 		return Value{}

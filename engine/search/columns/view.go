@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// A List is a kind of lists of messages.
+// A List is a kind of list of messages.
 type List string
 
 const (
@@ -25,12 +25,12 @@ const (
 	SearchedMessages List = "search"
 )
 
-// Lists returns all of them.
+// Lists returns all kinds of lists.
 func Lists() []List {
 	return []List{Messages, ScheduledList, DeferredList, LockedList, DeadLetterList, TransferList, SearchedMessages}
 }
 
-// Standard names the default columns of lists. No view has that name.
+// Standard is the name of the default columns of lists. No view may have that name.
 const Standard = "standard"
 
 const (
@@ -38,16 +38,16 @@ const (
 	MaxNameLength = 64 // characters of a name
 )
 
-// A View is columns under a name, which all users see.
+// A View is a named set of columns, which all users see.
 type View struct {
 	Name      string
 	Columns   []Column
-	Lists     []List // lists that it is for; empty means all
-	Default   bool   // these lists show it by default
+	Lists     []List // the lists that can show it; empty means all
+	Default   bool   // those lists show it by default
 	ChangedAt engine.Instant
 }
 
-// AppliesTo reports whether v is for a list.
+// AppliesTo reports whether a list can show v.
 func (v View) AppliesTo(l List) bool { return len(v.Lists) == 0 || slices.Contains(v.Lists, l) }
 
 // Check returns engine.ErrArgument for an invalid view.
@@ -83,10 +83,10 @@ func joinLists() string {
 	return strings.Join(words, ", ")
 }
 
-// version is that of stored views. A view of a later version is left alone.
+// version is the version of stored views. Views of other versions are ignored.
 const version = 1
 
-// stored is a view in a setting.
+// stored is the JSON form of a view in a setting.
 type stored struct {
 	Version int      `json:"version"`
 	Columns []string `json:"columns"`
@@ -102,7 +102,7 @@ func (v View) encode() string {
 	return string(raw)
 }
 
-// decode reads a setting, and checks it as if a user had typed it.
+// decode parses a stored view, and checks it like one that a user has entered.
 func decode(s engine.Setting) (v View, err error) {
 	var in stored
 	d := json.NewDecoder(bytes.NewReader([]byte(s.Value)))

@@ -13,21 +13,21 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// ErrNoView means that there is no view of that name. It is an engine.ErrNotFound.
+// ErrNoView means that there is no view with that name. It is an engine.ErrNotFound.
 var ErrNoView = fmt.Errorf("%w: a view", engine.ErrNotFound)
 
 // ErrViewExists means that another view has the name. It is an engine.ErrExists.
 var ErrViewExists = fmt.Errorf("%w: a view", engine.ErrExists)
 
-// settingPrefix precedes the names of views in the keys of settings.
+// settingPrefix begins the keys of settings with views; the view's name follows.
 const settingPrefix = "view/"
 
 func noView(name string) error {
 	return engine.Refuse(ErrNoView, "The view '%s' does not exist.", shorten.Quote(name))
 }
 
-// ViewsIn returns the views that a reader sees, by name. It leaves out settings that it cannot
-// read, such as those of another version.
+// ViewsIn returns the views that a reader sees, by name. It leaves out views that it cannot decode,
+// such as those of another version.
 func ViewsIn(r broker.Reader) []View { return decodeAll(r.Settings(settingPrefix)) }
 
 func decodeAll(all []engine.Setting) (views []View) {
@@ -48,7 +48,7 @@ func Views(ctx context.Context, b *broker.Broker) (all []View, err error) {
 	return all, err
 }
 
-// FindView returns the view of that name in all. The error is ErrNoView.
+// FindView returns the view with that name in all. The error is ErrNoView.
 func FindView(all []View, name string) (View, error) {
 	i := slices.IndexFunc(all, func(v View) bool { return v.Name == name })
 	if i < 0 {
@@ -57,21 +57,21 @@ func FindView(all []View, name string) (View, error) {
 	return all[i], nil
 }
 
-// Put keeps a view, replacing one of its name. If it is the default of its lists, no other
-// view for one of them is a default from now on. The error is engine.ErrArgument for an
-// invalid view, and engine.ErrQuota if there are too many.
+// Put stores a view, and replaces one with the same name. If it is a default, other views that
+// apply to one of its lists are no longer defaults. The error is engine.ErrArgument for an invalid
+// view, and engine.ErrQuota if there are too many.
 func Put(ctx context.Context, b *broker.Broker, v View, actor string) (View, error) {
 	return save(ctx, b, v, actor, func([]View) error { return nil })
 }
 
-// Add is Put for a new view: the error is engine.ErrExists if there is one of its name.
+// Add is Put for a new view. The error is ErrViewExists if there is one with its name.
 func Add(ctx context.Context, b *broker.Broker, v View, actor string) (View, error) {
 	return save(ctx, b, v, actor, func(all []View) error { return checkNameFree(all, v.Name) })
 }
 
-// Replace replaces was by a view, which may have another name. The error is ErrNoView if was
-// no longer exists, engine.ErrChanged if it has changed, and engine.ErrExists if another has
-// the name.
+// Replace replaces the view was by v, which may have another name. The error is ErrNoView if was no
+// longer exists, engine.ErrChanged if it has changed since, and ErrViewExists if another view has
+// the new name.
 func Replace(ctx context.Context, b *broker.Broker, v, was View, actor string) (View, error) {
 	renamed := func(c *broker.SettingsUpdate) {
 		if was.Name != v.Name {
@@ -101,7 +101,7 @@ func checkNameFree(all []View, name string) error {
 	return nil
 }
 
-// save keeps v unless allowed returns an error.
+// save stores v, unless allowed returns an error for the present views.
 func save(ctx context.Context, b *broker.Broker, v View, actor string, allowed func([]View) error, more ...func(*broker.SettingsUpdate)) (View, error) {
 	if err := v.Check(); err != nil {
 		return View{}, err
@@ -135,7 +135,7 @@ func save(ctx context.Context, b *broker.Broker, v View, actor string, allowed f
 	return decode(saved[0])
 }
 
-// overlap reports whether two views are for a list in common.
+// overlap reports whether there is a list to which both views apply.
 func overlap(a, b View) bool {
 	return slices.ContainsFunc(Lists(), func(l List) bool { return a.AppliesTo(l) && b.AppliesTo(l) })
 }
@@ -151,7 +151,7 @@ func Delete(ctx context.Context, b *broker.Broker, name, actor string) error {
 	return err
 }
 
-// DefaultFor returns the view that a list shows by default.
+// DefaultFor returns the view that a list shows by default; ok is false if there is none.
 func DefaultFor(all []View, l List) (v View, ok bool) {
 	i := slices.IndexFunc(all, func(v View) bool { return v.Default && v.AppliesTo(l) })
 	if i < 0 {

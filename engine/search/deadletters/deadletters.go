@@ -1,8 +1,8 @@
 // Package deadletters groups dead letters by their cause: their reason, and the text of their
 // error without the ids and numbers in it.
 //
-//	Analyze   goes through dead letters, a slice in each turn of the broker
-//	Group     those with one cause, with the search that finds exactly these
+//	Analyze   groups dead letters, a slice in each turn of the broker
+//	Group     the dead letters with one cause, and a search that finds exactly these
 package deadletters
 
 import (
@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// MaxMessages is how many dead letters are looked at.
+	// MaxMessages is how many dead letters are examined at most.
 	MaxMessages = 50_000
-	// sliceSize is how many of them are looked at in one turn of the broker.
+	// sliceSize is how many of them are examined in one turn of the broker.
 	sliceSize = 500
-	// maxGroups is the maximum number of groups. Later causes get none.
+	// maxGroups is the maximum number of groups. Dead letters with further causes are not grouped.
 	maxGroups = 1000
-	// maxEntities is how many subqueues of a group are listed.
+	// maxEntities is how many subqueues of a group are listed at most.
 	maxEntities = 20
 )
 
-// A Group is the dead letters with one cause. Case does not matter.
+// A Group describes the dead letters with one cause. Causes that differ only in case are the same.
 type Group struct {
 	Reason      string // empty if none was given
 	Error       string // the common text of their errors, normalized by search.NormalizeError; may be empty
 	Count       int64
 	First, Last engine.Instant // times of dead-lettering; zero if unknown
-	Latest      engine.Row     // the latest of them
-	Entities    []EntityCount  // where they are, those with the most first; at most twenty
-	OtherCount  int64          // how many of them are at none of these
+	Latest      engine.Row     // the latest dead letter
+	Entities    []EntityCount  // subqueues and their numbers of messages, largest first; at most twenty
+	OtherCount  int64          // how many messages are in other subqueues
 	Sources     []EntityCount  // the entities where they became dead letters, in the same order
 }
 
@@ -47,19 +47,19 @@ type EntityCount struct {
 	Count int64
 }
 
-// Query returns the search for exactly the messages of the group among dead letters.
+// Query returns the search that finds exactly the group's messages among the dead letters.
 func (g Group) Query() string { return ReasonQuery(g.Reason) + " error:" + search.Quote(g.Error) }
 
-// ReasonQuery returns the search for the messages of one reason among dead letters.
+// ReasonQuery returns the search that finds the messages with a reason among the dead letters.
 func ReasonQuery(reason string) string { return "reason:" + search.Quote(reason) }
 
 // A Report groups dead letters by cause.
 type Report struct {
-	Groups      []Group      // those with the most messages first
-	Examined    int64        // dead letters that were looked at
-	Total       int64        // dead letters that existed
-	Ungrouped   int64        // looked at, but in no group, because there are too many groups
-	DeadLetters []DeadLetter // of the messages in a single subqueue, by number; without those in no group
+	Groups      []Group      // largest first
+	Examined    int64        // dead letters that were examined
+	Total       int64        // dead letters that exist
+	Ungrouped   int64        // examined, but in no group because there are too many groups
+	DeadLetters []DeadLetter // the grouped messages by sequence number, if there is only one subqueue
 }
 
 // A DeadLetter is one dead letter and its group.
@@ -68,8 +68,8 @@ type DeadLetter struct {
 	Group int // in Groups
 }
 
-// Analyze goes through the dead letters of some subqueues, at most MaxMessages of them, in several turns
-// of the broker. A subqueue that does not exist has none.
+// Analyze groups the dead letters of some subqueues, at most MaxMessages of them, in several turns
+// of the broker. It ignores subqueues that do not exist.
 func Analyze(ctx context.Context, b *broker.Broker, paths []engine.Path) (*Report, error) {
 	return analyze(ctx, b, paths, MaxMessages)
 }
@@ -102,12 +102,12 @@ func Subqueues(ctx context.Context, b *broker.Broker) (paths []engine.Path, err 
 // A groupKey identifies a group.
 type groupKey struct{ reason, text string }
 
-// An analysis is a report in the making.
+// An analysis is the state of a running Analyze.
 type analysis struct {
-	by     map[groupKey]int // to their indexes in the report
+	by     map[groupKey]int // indexes of groups in the report
 	report *Report
 	single bool
-	most   int64 // that are looked at
+	most   int64 // dead letters to examine at most
 }
 
 func (e *analysis) addSubqueue(ctx context.Context, b *broker.Broker, path engine.Path) error {
@@ -123,7 +123,7 @@ func (e *analysis) addSubqueue(ctx context.Context, b *broker.Broker, path engin
 			rows, err = look.Browse(at)
 			return err
 		})
-		if errors.Is(err, engine.ErrNotFound) { // it was deleted meanwhile
+		if errors.Is(err, engine.ErrNotFound) { // the entity was deleted in the meantime
 			return nil
 		}
 		if err != nil {
@@ -143,7 +143,7 @@ func (e *analysis) addSubqueue(ctx context.Context, b *broker.Broker, path engin
 	}
 }
 
-// count adds the number of dead letters at a subqueue.
+// count adds the number of dead letters in a subqueue to the report's total.
 func (e *analysis) count(look broker.Reader, path engine.Path) error {
 	s, err := look.State(path.Entity())
 	if err != nil {
@@ -193,7 +193,7 @@ func (e *analysis) add(row engine.Row) {
 	}
 }
 
-// count adds one at a subqueue; it returns false if there is no room for that subqueue.
+// count counts a message in a subqueue. It returns false if there is no room for that subqueue.
 func count(all *[]EntityCount, path engine.Path) bool {
 	for i := range *all {
 		if (*all)[i].Path == path {
@@ -208,8 +208,7 @@ func count(all *[]EntityCount, path engine.Path) bool {
 	return true
 }
 
-// sort puts groups with the most messages first, equally large ones in the order of their
-// names.
+// sort sorts groups by their number of messages, largest first, then by reason and error text.
 func (e *analysis) sort() {
 	r := e.report
 	order := make([]int, len(r.Groups))

@@ -18,32 +18,32 @@ import (
 )
 
 const (
-	maxSubqueues   = 40                     // subqueues that messages are taken from
+	maxSubqueues   = 40                     // subqueues from which messages are taken
 	maxRows        = 10                     // messages of each subqueue
 	maxBodies      = 64                     // bodies that are read
 	maxBodyBytes   = 16 << 10               // bytes of a body that is read
 	maxKeys        = 200                    // properties and paths
-	maxValues      = 20                     // of one key
-	maxValueLength = 60                     // characters of a value
+	maxValues      = 20                     // values of one key
+	maxValueLength = 60                     // bytes of a value
 	maxPathDepth   = 8                      // members of a path
-	bodyTimeout    = 300 * time.Millisecond // how long reading them may take
+	bodyTimeout    = 300 * time.Millisecond // how long reading bodies may take
 	sampleLifetime = 3 * time.Second        // how long a sample is used
 )
 
-// A sample has the values of some messages. It does not change once it was taken.
+// A sample holds values of some messages. It does not change after it was taken.
 type sample struct {
 	at     engine.Instant
 	names  []engine.EntityName
-	keys   []string            // of properties and JSON as they are written, without the colon, in the order of discovery
-	values map[string][]string // of these and of other keys of the grammar
+	keys   []string            // keys of properties and JSON values as they are typed, without the colon, in the order of discovery
+	values map[string][]string // values of these and of other keys of the grammar
 }
 
-// sampled returns a sample that is not older than sampleLifetime.
+// sampled returns a sample that is younger than sampleLifetime.
 func (s *Suggester) sampled(ctx context.Context) (*sample, error) {
 	s.mu.Lock()
 	last := s.last
 	s.mu.Unlock()
-	stands := s.b.ClockState().Rate == 0 // its age is unknown then
+	stands := s.b.ClockState().Rate == 0 // then its age is unknown
 	if age := s.b.ClockTime().Sub(last.at); last.names != nil && !stands && age >= 0 && age < sampleLifetime {
 		return last, nil
 	}
@@ -87,7 +87,7 @@ func takeSample(ctx context.Context, b *broker.Broker) (*sample, error) {
 	return out, nil
 }
 
-// learn adds the properties of a message.
+// learn adds the properties of a message to the sample.
 func (s *sample) learn(r engine.Row) {
 	c, err := r.Content.Content()
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *sample) learn(r engine.Row) {
 	}
 }
 
-// readBodies learns from a few small bodies, for a limited time.
+// readBodies adds values of a few small JSON bodies to the sample, until ctx ends.
 func (s *sample) readBodies(ctx context.Context, b *broker.Broker, rows []engine.Row) {
 	read := map[engine.Key]bool{} // copies share a body
 	for _, r := range rows {
@@ -119,7 +119,7 @@ func (s *sample) readBodies(ctx context.Context, b *broker.Broker, rows []engine
 			continue
 		}
 		read[key] = true
-		if body, err := readBody(ctx, b, key, size); err == nil { // it may have gone meanwhile
+		if body, err := readBody(ctx, b, key, size); err == nil { // the message may no longer exist
 			s.learnBody(r.Content, body)
 		}
 	}
@@ -155,7 +155,7 @@ func (s *sample) learnBody(p engine.Packed, body []byte) {
 	}
 }
 
-// walk learns the values at the paths below path.
+// walk adds v, which is at path, or all values in it to the sample.
 func (s *sample) walk(path []string, v any) {
 	if len(path) > maxPathDepth {
 		return
@@ -187,7 +187,7 @@ func (s *sample) walk(path []string, v any) {
 	s.addKey(key, text)
 }
 
-// addKey adds a new key, and a value of it.
+// addKey adds a key, if it is new, and a value of it.
 func (s *sample) addKey(key, value string) {
 	if _, known := s.values[key]; !known {
 		if len(s.keys) == maxKeys || len(key) > 2*maxValueLength {

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/search"
 )
 
-// A Suggester proposes texts from one namespace. It is safe for concurrent use.
+// A Suggester proposes completions with values from one namespace. It is safe for concurrent use.
 type Suggester struct {
 	b *broker.Broker
 
@@ -21,19 +21,19 @@ type Suggester struct {
 	last *sample // guarded by mu
 }
 
-// New returns a source.
+// New returns a Suggester for a broker's namespace.
 func New(b *broker.Broker) *Suggester { return &Suggester{b: b, last: &sample{}} }
 
 // MaxProposals is the maximum number of proposals.
 const MaxProposals = 12
 
-// A Suggestions is the proposals for a piece of a text.
+// Suggestions holds the proposals for a piece of a text.
 type Suggestions struct {
-	From, To  int // characters of the text, from 0
+	From, To  int // range of characters of the text, from 0, that a proposal replaces
 	Proposals []Proposal
 }
 
-// A Proposal is one text that can replace it.
+// A Proposal is one text that can replace the piece.
 type Proposal struct {
 	Text string // a value, a term, or a key with its colon
 	Kind Kind
@@ -49,8 +49,8 @@ const (
 	Entity Kind = "entity"
 )
 
-// Messages proposes how a query for messages could go on at the cursor, which is behind so
-// many characters.
+// Messages proposes completions of a query for messages at the cursor; cursor is the number of
+// characters before it.
 func (s *Suggester) Messages(ctx context.Context, text string, cursor int) (Suggestions, error) {
 	piece, ok := search.PieceAt(text, cursor)
 	if !ok {
@@ -86,7 +86,7 @@ func (s *Suggester) Messages(ctx context.Context, text string, cursor int) (Sugg
 	return a.answer(piece), nil
 }
 
-// Entities proposes how a query for entities could go on at the cursor.
+// Entities proposes completions of a query for entities at the cursor.
 func (s *Suggester) Entities(ctx context.Context, text string, cursor int) (Suggestions, error) {
 	piece, ok := search.EntityPieceAt(text, cursor)
 	if !ok {
@@ -115,7 +115,8 @@ func (s *Suggester) Entities(ctx context.Context, text string, cursor int) (Sugg
 	return a.answer(piece), nil
 }
 
-// Terms returns some terms that find something in the namespace, each a complete query.
+// Terms returns examples of terms, with values from the namespace where there are any. Each is a
+// complete query.
 func (s *Suggester) Terms(ctx context.Context) (terms []string, err error) {
 	seen, err := s.sampled(ctx)
 	if err != nil {
@@ -150,8 +151,8 @@ func (s *Suggester) Terms(ctx context.Context) (terms []string, err error) {
 	return terms, nil
 }
 
-// valuesOf returns the values that messages have for the key of a piece. Names of properties
-// are compared without regard to case, as in a search.
+// valuesOf returns the sampled values for the key of a piece. The case of property names does not
+// matter, as in a search.
 func (s *sample) valuesOf(p search.Piece) []string {
 	switch p.Key {
 	case "prop.":
@@ -179,7 +180,7 @@ type proposalList struct {
 	others []Proposal
 }
 
-// add adds a proposal if by begins with the typed text, or one of its words does.
+// add adds a proposal if by, or a word in it, begins with the typed text.
 func (l *proposalList) add(p Proposal, by string) {
 	typed, by := strings.ToLower(l.typed), strings.ToLower(by)
 	switch i := strings.Index(by, typed); {
@@ -221,8 +222,8 @@ func (l *proposalList) keys(all []search.Key) {
 	}
 }
 
-// terms adds whole terms, for users that know the value and not the key. There are too many of
-// them to propose before anything is typed.
+// terms adds whole terms, for users who know the value but not the key. There are too many to
+// propose before anything is typed.
 func (l *proposalList) terms(key string, values []string) {
 	for _, v := range values {
 		if l.typed != "" {
@@ -231,7 +232,8 @@ func (l *proposalList) terms(key string, values []string) {
 	}
 }
 
-// entities adds those whose name contains the typed text, as long as there is room for them.
+// entities adds the entities whose paths contain the typed text, while there is room. If key is set,
+// it adds them as terms, and none before anything is typed.
 func (l *proposalList) entities(all []engine.EntityName, key string) {
 	typed := strings.ToLower(l.typed)
 	if key != "" && typed == "" {

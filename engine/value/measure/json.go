@@ -1,25 +1,25 @@
-// Package measure counts the values in JSON before it is decoded: one byte of JSON may
+// Package measure counts the values in JSON before it is decoded, since one byte of JSON may
 // become a hundred bytes of memory.
 package measure
 
 import "fmt"
 
-// Bounds are how much JSON may hold. Zero values mean no bound.
+// Bounds limit what JSON may contain. Zero values mean no bound.
 type Bounds struct {
-	Depth  int // of nested lists and objects, at most 64
-	Values int // in all: texts, numbers, lists, members of objects
-	Items  int // of any one list or object
-	Name   int // bytes of the name of a member, as it is written
+	Depth  int // depth of nested lists and objects, at most 64
+	Values int // number of all values: strings, numbers, lists, members of objects and so on
+	Items  int // number of items of any list or object
+	Name   int // length in bytes of the name of a member, as it is written
 }
 
-// maxDepth is the level down to which items are counted.
+// maxDepth is the depth up to which items are counted for each list and object.
 const maxDepth = 64
 
-// CountValues counts the values in raw without allocating. It does not check the syntax: of
-// invalid JSON it counts at least the values that a decoder makes before it fails. The
-// error is a sentence for the author of the JSON.
+// CountValues counts the values in raw without allocating. It does not check the syntax: in
+// invalid JSON it counts at least the values that a decoder returns before it fails. The
+// error is a text for the author of the JSON.
 func CountValues(raw []byte, most Bounds) (values int, err error) {
-	var items [maxDepth + 1]int // of open lists and objects, from the outside
+	var items [maxDepth + 1]int // items of the open lists and objects, by depth
 	depth, values, quoted := 0, 1, false
 	text, length := 0, 0 // start of the latest text, and its length
 	for i := 0; i < len(raw); i++ {
@@ -57,8 +57,8 @@ func CountValues(raw []byte, most Bounds) (values int, err error) {
 	return values, nil
 }
 
-// CountItems counts the items of the list in raw, which may be cut off. It returns zero if raw
-// is no list, or an empty one.
+// CountItems counts the items of the list in raw, which may be truncated. It returns zero if raw
+// is an empty list or no list.
 func CountItems(raw []byte) int {
 	depth, quoted, some, commas := 0, false, false, 0
 	for i := 0; i < len(raw); i++ {
