@@ -68,7 +68,7 @@ func TestAccessRulesOfAnEntity(t *testing.T) {
 		t.Errorf("after an update (-want +got):\n%s", d)
 	}
 	if e := last[len(last)-1]; e.Reason != "UserMetadata, AuthorizationRules" || len(e.Entity.Config.AuthorizationRules) != 10 {
-		t.Errorf("the event tells %q of %v", e.Reason, e.Entity.Config)
+		t.Errorf("the event has reason %q and config %v", e.Reason, e.Entity.Config)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", last, c.state("q"), want[0]); strings.Contains(text, "secret") {
 		t.Errorf("a key was told: %s", text)
@@ -126,8 +126,8 @@ func TestAccessRulesThatAreRefused(t *testing.T) {
 	}
 }
 
-// The rules of a queue are added, changed, renewed and removed one by one, as the namespace's
-// are.
+// The rules of a queue are added, changed, renewed and removed one by one, like those of the
+// namespace.
 func TestAccessRulesOneByOne(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{ForwardTo: "", UserMetadata: "kept"})

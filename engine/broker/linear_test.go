@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// These repeat the histories of one seed, and run more of them than usual:
+// These flags repeat the histories of one seed, and run more of them than usual:
 //
 //	go test ./engine/broker -run 'TestLinear$' -v -linear.seed 4711
 //	go test ./engine/broker -run 'TestLinear$' -v -timeout 2h -linear.ops 1000000
@@ -23,8 +23,8 @@ var (
 	linearOps  = flag.Int("linear.ops", 0, "how many operations the histories have together; zero: a few seconds' worth")
 )
 
-// judging is how long the checker may take for one history, mostly some milliseconds; a
-// history that it cannot judge in time is a failure.
+// judging is the time limit of the checker for one history. It usually takes some milliseconds,
+// and a history that it cannot judge in time is a failure.
 const judging = 2 * time.Minute
 
 // TestLinear checks that concurrent operations on one broker, on a store whose commits
@@ -48,8 +48,8 @@ const judging = 2 * time.Minute
 //   - The next session is any that is free and has a ready message: the exact choice is
 //     not documented (SES-2).
 //
-// No lock runs out here: locks last for five minutes, and no client waits. That a message
-// received and deleted may be lost on its way (LOCK-2) is left out: its body can always be
+// No lock expires here: locks last for five minutes, and no client waits. That a message
+// received and deleted may be lost on its way (LOCK-2) is not tested: its body can always be
 // read.
 func TestLinear(t *testing.T) {
 	seed, ops := *linearSeed, *linearOps
