@@ -12,11 +12,11 @@ import (
 	"mayfly/engine/value"
 )
 
-// Engine runs scenarios on an engine.Namespace, without a broker: time is a number that
-// "after" raises. It calls Check after each command.
+// Engine runs scenarios on an engine.Namespace, without a broker. Its time is a number that
+// "after" increases. It calls Check after each command.
 type Engine struct {
-	NoSweeper bool // there is no sweeper
-	// Commit, if set, receives the batch of each turn, and Read returns the bodies that those
+	NoSweeper bool // do not sweep, as a broker without a sweeper
+	// Commit, if set, gets the batch of each turn, and Read returns the bodies that those
 	// batches stored. An error from either ends the scenario.
 	Commit func(*engine.Batch) error
 	Read   func(engine.Key) ([]byte, error)
@@ -28,19 +28,19 @@ type Engine struct {
 	nonce        uint64
 	links        uint64
 	bodies       map[engine.Key]string
-	delivered    map[string]engine.Delivery // by body, the latest
+	delivered    map[string]engine.Delivery // the latest delivery of each body
 	receivers    map[string]engine.LinkID
-	granted      map[engine.LinkID]string // sessions
+	granted      map[engine.LinkID]string // the session that each link was granted
 	ended        map[engine.LinkID]error
 	open         map[engine.LinkID]bool
-	transactions map[string]engine.TxID // transactions that are open, by name
+	transactions map[string]engine.TxID // open transactions by name
 	deliveries   map[engine.LinkID][]engine.Delivery
 	events       []engine.Event
-	eventCount   uint64 // events so far
+	eventCount   uint64 // number of events so far
 	broken       error  // the error of Commit or Read
 }
 
-// NewEngine returns an empty namespace, at noon of some day.
+// NewEngine returns an Engine with an empty namespace. Its time is noon of some day.
 func NewEngine() *Engine {
 	x := &Engine{
 		limits: engine.DefaultLimits(), now: engine.At(time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)),
@@ -72,7 +72,7 @@ func (x *Engine) Do(c Command) ([]string, error) {
 	if broken := x.ns.Check(); broken != nil {
 		return nil, fmt.Errorf("INVARIANT: %w", broken)
 	}
-	switch c.Name { // these show results of the turn
+	switch c.Name { // these include results of the turn
 	case "receive":
 		if err == nil {
 			lines = x.received(engine.LinkID(x.links))
@@ -135,7 +135,7 @@ func (x *Engine) show(m engine.Message, packed engine.Packed, expires engine.Ins
 	}
 	c, err := packed.Content()
 	if err != nil {
-		panic(err) // Pack wrote it a moment ago
+		panic(err) // Pack has just encoded it
 	}
 	for _, p := range m.Properties(c) {
 		s.Properties[p.Name] = p.Value.Text()
@@ -248,7 +248,7 @@ func (x *Engine) send(c Command) ([]string, error) {
 			switch {
 			case name == "in":
 				content.ScheduledFor = x.now.Add(d)
-			case !never: // a client expresses never by no TTL (TTL-2)
+			case !never: // a client expresses "never" by sending no TTL (TTL-2)
 				content.TTL = d
 			}
 		case "session":
@@ -371,7 +371,7 @@ func (x *Engine) settle(c Command) error {
 	return x.ns.Settle(x.now, s)
 }
 
-// wait raises the time, stopping wherever something is due.
+// wait advances the time by a duration, in steps from one due alarm to the next.
 func (x *Engine) wait(text string) error {
 	d, _, err := engine.ParseDuration(text)
 	if err != nil {
@@ -392,7 +392,8 @@ func (x *Engine) wait(text string) error {
 
 func (c Command) path(i int) engine.Path { return canonical(c.Arg(i)) }
 
-// canonical parses a path as protocols do; invalid paths stay as they are, and are not found.
+// canonical parses a path as protocols do. It returns invalid paths unchanged; they will not be
+// found.
 func canonical(text string) engine.Path {
 	p, err := engine.ParsePath(text, engine.DefaultLimits())
 	if err != nil {
@@ -423,7 +424,7 @@ func numbersOf(texts []string) (seqs []engine.Seq, err error) {
 	return seqs, nil
 }
 
-// asRefused returns a Refused for an engine's refusal.
+// asRefused converts an engine's refusal to a Refused.
 func asRefused(err error) error {
 	for _, r := range []struct {
 		err  error

@@ -57,8 +57,8 @@ func (x *Engine) accept(c Command) error {
 	return nil
 }
 
-// accepted returns the result of the last accept. A subqueue with much due work may be served
-// in a later turn.
+// accepted returns the result of the last accept. If much work is due in the subqueue, that may
+// take more than one turn.
 func (x *Engine) accepted(err error) ([]string, error) {
 	if err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (x *Engine) accepted(err error) ([]string, error) {
 	return nil, x.ended[id]
 }
 
-// sessionMessages returns the messages that a session's receiver got, and takes its remaining credit
-// back.
+// sessionMessages returns the messages that a session's receiver got, and takes back its
+// remaining credit.
 func (x *Engine) sessionMessages(c Command) []string {
 	id := x.receivers[c.Arg(0)]
 	for !x.ns.Drain(x.now, id) && x.broken == nil {

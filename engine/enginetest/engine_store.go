@@ -10,8 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// Restart loads the records of a store, as a broker does after its process ended. If AtRest,
-// the scenario goes on as if nothing had happened.
+// Restart loads the records of a store, as a new broker process does. If AtRest, the scenario
+// continues as if nothing had happened.
 func (x *Engine) Restart(records iter.Seq2[engine.Record, error], epoch uint64) error {
 	x.begin(epoch)
 	for r, err := range records {
@@ -26,9 +26,9 @@ func (x *Engine) Restart(records iter.Seq2[engine.Record, error], epoch uint64) 
 	return x.ns.Check()
 }
 
-// AtRest reports whether a restart would have no visible effect: no receiver is attached and
-// no transaction open, which would be gone, and no entity deletes itself when idle, which
-// would happen some seconds later (IDLE-17).
+// AtRest reports whether a restart would have no visible effect: no receiver is attached and no
+// transaction is open, because these would not survive, and no entity has AutoDeleteOnIdle,
+// because it would be deleted some seconds later (IDLE-17).
 func (x *Engine) AtRest() bool {
 	return len(x.open)+len(x.transactions) == 0 && !slices.ContainsFunc(x.ns.States(0), func(s engine.EntityState) bool { return s.Config.AutoDeleteOnIdle != 0 })
 }

@@ -21,8 +21,8 @@ func NewGenerator(seed uint64) Generator { return Generator{rand.New(rand.NewPCG
 // OneIn returns true once in n times.
 func (d Generator) OneIn(n int) bool { return d.IntN(n) == 0 }
 
-// Fill gives every field of *v a random value, a quarter of them zero. Texts may hold any
-// bytes, lists have up to three elements; keys and holders are not zero.
+// Fill sets every field of *v to a random value, zero for a quarter of them. Texts can contain
+// any bytes, and lists have up to three elements. Keys and lock holders are not zero.
 func (d Generator) Fill(v any) { d.any(reflect.ValueOf(v).Elem()) }
 
 func (d Generator) any(v reflect.Value) {
@@ -73,7 +73,7 @@ func (d Generator) any(v reflect.Value) {
 func (d Generator) Number() uint64 {
 	switch n := d.Uint64(); d.IntN(6) {
 	case 0:
-		return 1 << 63 // the least signed one
+		return 1 << 63 // the least signed number
 	case 1:
 		return 1<<63 - 1
 	case 2:
@@ -83,7 +83,7 @@ func (d Generator) Number() uint64 {
 	}
 }
 
-// identity returns any number but zero.
+// identity returns any number except zero.
 func (d Generator) identity() uint64 { return d.Number() | 1<<d.IntN(64) }
 
 // Text returns up to n bytes, which need not be UTF-8.
@@ -95,7 +95,7 @@ func (d Generator) Text(n int) string {
 	return string(b)
 }
 
-// Name returns text that can be folded.
+// Name returns text that can be case-folded.
 func (d Generator) Name() string {
 	var b strings.Builder
 	for range 1 + d.IntN(12) {
@@ -115,7 +115,7 @@ func (d Generator) properties() value.Properties {
 	return p
 }
 
-// value returns one of any kind but the decimals' and texts' many aliases.
+// value returns a value of any kind, except decimals and the many aliases of texts.
 func (d Generator) value() value.Value {
 	n := d.Number()
 	of := []func() value.Value{
@@ -148,7 +148,7 @@ func (d Generator) value() value.Value {
 	return of[d.IntN(len(of))]()
 }
 
-// Bytes returns n bytes.
+// Bytes returns n random bytes.
 func (d Generator) Bytes(n int) []byte {
 	b := make([]byte, 0, n+8)
 	for len(b) < n {

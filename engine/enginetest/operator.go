@@ -12,17 +12,17 @@ import (
 	"mayfly/engine/broker"
 )
 
-// An Operator is a broker and its operator: it runs the commands that are not clients'. A Protocol,
+// An Operator runs the commands of a scenario that are not clients', at a broker. A Protocol,
 // which clients use, gets the broker from it.
 type Operator struct {
 	open      func(engine.Limits) (*broker.Broker, error)
 	limits    engine.Limits
 	broker    *broker.Broker
-	lastEvent uint64 // number of the last event shown
+	lastEvent uint64 // number of the last event that a command showed
 }
 
-// NewOperator returns an Operator whose broker is opened by the first command that is not about
-// limits. The caller of NewOperator closes it.
+// NewOperator returns an Operator that calls open for the first command that is not about
+// limits. The caller of NewOperator closes the broker.
 func NewOperator(open func(engine.Limits) (*broker.Broker, error)) *Operator {
 	return &Operator{open: open, limits: engine.DefaultLimits()}
 }
@@ -127,9 +127,9 @@ func (h *Operator) describe(ctx context.Context, b *broker.Broker, c Command) er
 	return err
 }
 
-// events returns those since the last call, except the server's own.
+// events returns the events since the last call, except the server's own.
 func (h *Operator) events(ctx context.Context, b *broker.Broker) (lines []string, err error) {
-	if _, err := b.Now(ctx); err != nil { // a turn, so that all due work is done
+	if _, err := b.Now(ctx); err != nil { // runs a turn, so that all due work is done
 		return nil, err
 	}
 	for h.lastEvent < b.Events().Last() {

@@ -7,14 +7,14 @@ import (
 	"mayfly/engine"
 )
 
-// An entityRequest is the entity that create or update asks for.
+// An entityRequest is the entity that a create or update command describes.
 type entityRequest struct {
 	kind   engine.EntityKind
 	path   engine.Path
 	config engine.Config
 }
 
-// parseEntityRequest reads create and update; state returns an existing entity.
+// parseEntityRequest parses create and update; state returns an existing entity.
 func parseEntityRequest(c Command, limits engine.Limits, state func(engine.Path) (engine.EntityState, error)) (d entityRequest, err error) {
 	if c.Name == "create" {
 		kinds := map[string]engine.EntityKind{"queue": engine.Queue, "topic": engine.Topic, "subscription": engine.Subscription}
@@ -63,7 +63,7 @@ func eventLine(e engine.Event, body string) string {
 	return line
 }
 
-// classesOf returns the states that purge names.
+// classesOf returns the classes with the names that a purge command uses.
 func classesOf(names []string) (classes []engine.Class, err error) {
 	for _, name := range names {
 		class, ok := map[string]engine.Class{"active": engine.ClassActive, "deferred": engine.ClassDeferred, "scheduled": engine.ClassScheduled}[name]

@@ -76,21 +76,21 @@ type Scenario struct {
 type part struct {
 	text     []string
 	commands []Command
-	lines    []string // of the commands, as written
+	lines    []string // the commands as written
 	want     []string
-	checked  bool // there is a line of dashes
+	checked  bool // the part has a line of dashes
 }
 
-// A Command is one line of a scenario.
+// A Command is one line of a scenario, split into its parts.
 type Command struct {
 	Line    int // in its file
 	Name    string
 	Args    []string
 	Options map[string]string
-	Names   []string // of the options, in their order
+	Names   []string // of the options, in the order of the line
 }
 
-// Arg returns the i-th argument, empty if there are not as many.
+// Arg returns the i-th argument, or "" if there are fewer.
 func (c Command) Arg(i int) string {
 	if i < len(c.Args) {
 		return c.Args[i]
@@ -98,7 +98,7 @@ func (c Command) Arg(i int) string {
 	return ""
 }
 
-// An Executor runs the commands of a scenario, through any protocol.
+// An Executor runs the commands of a scenario, for instance through a protocol.
 type Executor interface {
 	// Do runs a command and returns its result lines. A broker's refusal is a Refused; a
 	// command that this executor does not have is ErrUnsupported; any other error ends the
@@ -106,15 +106,15 @@ type Executor interface {
 	Do(c Command) ([]string, error)
 }
 
-// ErrUnsupported is returned by an Executor for a command that its protocol does not have.
+// ErrUnsupported is returned by an Executor for a command that it does not support.
 var ErrUnsupported = errors.New("the protocol does not have it")
 
-// Refused is the broker's refusal in a word or two.
+// Refused is a broker's refusal as scenarios write it, in a word or two.
 type Refused string
 
 func (r Refused) Error() string { return "refused: " + string(r) }
 
-// Parse reads a scenario.
+// Parse parses a scenario.
 func Parse(name, text string) (*Scenario, error) {
 	s := &Scenario{Name: name}
 	var p part
@@ -200,8 +200,8 @@ func (s *Scenario) Needs(what string) bool {
 	return false
 }
 
-// mayLag reports whether a command shows messages whose due changes may be pending where there
-// is no sweeper (TTL-30): without one its results are not compared.
+// mayLag reports whether a command shows messages to which due changes may not have been
+// applied yet if there is no sweeper (TTL-30). Without a sweeper its results are not compared.
 func mayLag(name string) bool {
 	return slices.Contains([]string{"counts", "peek", "events", "entities", "got", "sessions"}, name)
 }
@@ -244,14 +244,14 @@ func (s *Scenario) Run(x Executor, lazily bool) (text string, err error) {
 	return out.String(), err
 }
 
-// ShownMessage is a message in a result.
+// ShownMessage is a message in a command's result.
 type ShownMessage struct {
 	Number     int64
 	Body       string
 	State      string // empty for an active one
 	Failed     int    // failed deliveries
 	Expires    time.Duration
-	Expiring   bool // Expires is set
+	Expiring   bool // whether Expires is set
 	Properties map[string]string
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Conditions are counted before they are parsed.
+// The number of conditions is checked before they are parsed.
 func TestCorrelationIsBounded(t *testing.T) {
 	members := func(n int) string {
 		var b strings.Builder

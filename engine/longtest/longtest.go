@@ -1,5 +1,5 @@
-// Package longtest decides which tests run: plain `go test ./...` runs those that take a few
-// seconds on two cores, with Go's default time-out, and leaves out the long suites. With
+// Package longtest decides which tests run. By default `go test ./...` runs tests that take a
+// few seconds on two cores, within Go's default time-out, and skips the long suites. With
 // MAYFLY_LONG=1, as .ci/run sets it, everything runs:
 //
 //	MAYFLY_LONG=1 go test -timeout 60m ./...
@@ -16,7 +16,7 @@ import (
 
 const variable = "MAYFLY_LONG"
 
-// Require skips a long test or suite unless MAYFLY_LONG is true. suite names what is left out,
+// Require skips a long test or suite unless MAYFLY_LONG is true. suite names what is skipped,
 // such as "every page in a browser".
 func Require(t testing.TB, suite string) {
 	t.Helper()
@@ -25,8 +25,8 @@ func Require(t testing.TB, suite string) {
 	}
 }
 
-// Enabled reports whether MAYFLY_LONG is true, for a test that does more rounds then. A value that
-// is neither true nor false fails the test, which would otherwise silently skip what the
+// Enabled reports whether MAYFLY_LONG is true, for a test that does more rounds then. A value
+// that is neither true nor false fails the test, which would otherwise silently skip what the
 // caller asked for.
 func Enabled(t testing.TB) bool {
 	t.Helper()
@@ -41,8 +41,8 @@ func Enabled(t testing.TB) bool {
 	return on
 }
 
-// Reduced returns whole if MAYFLY_LONG is true, and less otherwise: a number of rounds,
-// messages or bytes, for a test that any number would do for.
+// Reduced returns whole if MAYFLY_LONG is true, and less otherwise. It is for a number of
+// rounds, messages or bytes in a test that works with any number.
 func Reduced[T any](t testing.TB, whole, less T) T {
 	t.Helper()
 	if Enabled(t) {
