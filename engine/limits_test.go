@@ -150,7 +150,7 @@ func TestLimits(t *testing.T) {
 	for _, name := range engine.LimitNames() {
 		_, here := table[name]
 		if why, ok := elsewhere()[name]; here == ok {
-			t.Errorf("the limit %s has a boundary: %t; it has another place: %q", name, here, why)
+			t.Errorf("the limit %s is in the table: %t; its tests are elsewhere: %q", name, here, why)
 		}
 	}
 	if all := len(table) + len(elsewhere()); all != len(engine.LimitNames()) {

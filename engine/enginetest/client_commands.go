@@ -11,16 +11,17 @@ import (
 	"mayfly/engine/value"
 )
 
-// LockedMessage is a message under a lock, as its receiver knows it.
+// LockedMessage is a locked message as its receiver sees it.
 type LockedMessage struct {
 	Token engine.LockToken
 	Path  engine.Path
 	Seq   engine.Seq
 }
 
-// DoForClient runs a client's command at the broker, for a protocol that does not have it, so
-// that its scenarios can go on. It does not return the result. held has the received messages by
-// body, and fetching adds to it. Commands that are not clients' are for Do.
+// DoForClient runs a client's command directly at the broker, for a protocol that does not
+// support it, so that its scenarios can continue. It does not return the result. held contains
+// the received messages by body, and fetching adds to it. Commands that are not clients' are
+// for Do.
 func (h *Operator) DoForClient(ctx context.Context, c Command, held map[string]LockedMessage) ([]string, error) {
 	if c.Name == "limit" {
 		return h.Do(ctx, c)

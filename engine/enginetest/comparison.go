@@ -7,15 +7,17 @@ import (
 	"strings"
 )
 
-// A Protocol is a protocol by which clients use a broker: an Executor of clients' commands. A
-// command that the protocol does not have is ErrUnsupported.
+// A Protocol is an Executor that runs clients' commands through a protocol. It returns
+// ErrUnsupported for a command that the protocol does not have.
 type Protocol interface{ Executor }
 
-// ErrNoResult is returned by a Protocol that did a command but does not learn its result, such as
-// the numbers of sent messages, in most protocols. It would have learnt of a refusal.
+// ErrNoResult is returned by a Protocol that ran a command but does not get its result. Most
+// protocols do not return the sequence numbers of sent messages, for instance. A refusal would
+// have been returned.
 var ErrNoResult = errors.New("this protocol does not return the result")
 
-// ErrNoAnswer is returned by a Protocol that did a command without any answer, not even a refusal.
+// ErrNoAnswer is returned by a Protocol that ran a command without getting any answer, not even
+// a refusal.
 var ErrNoAnswer = errors.New("this protocol returns no response")
 
 // Comparison is an Executor that runs every command twice: at an Engine, and through a protocol
@@ -25,7 +27,7 @@ type Comparison struct {
 	Engine   *Engine
 	Operator func(Command) ([]string, error) // see Operator.Do
 	Protocol Protocol
-	// Wait lets time pass for the Operator's broker. The Engine has a clock of its own.
+	// Wait lets time elapse for the Operator's broker. The Engine has a clock of its own.
 	Wait func(c Command) error
 	// Visible returns the part of a command's result line, possibly a refusal, that the protocol
 	// can show; nil means all of it.
@@ -36,13 +38,13 @@ type Comparison struct {
 
 // StepCounts counts commands by where they ran.
 type StepCounts struct {
-	Compared   int // through the protocol, which showed the result
-	Uncompared int // through the protocol
+	Compared   int // through the protocol, which returned the result
+	Uncompared int // through the protocol, which did not return the result
 	Operator   int
-	Waits      int // after: no one did anything
+	Waits      int // "after" commands, which Wait runs
 }
 
-// Add adds o.
+// Add adds o to s.
 func (s *StepCounts) Add(o StepCounts) {
 	s.Compared, s.Uncompared, s.Operator, s.Waits = s.Compared+o.Compared, s.Uncompared+o.Uncompared, s.Operator+o.Operator, s.Waits+o.Waits
 }
@@ -72,7 +74,7 @@ func (x *Comparison) Do(c Command) ([]string, error) {
 	return want, refusal
 }
 
-// lineOf returns the line of a refusal, if there is one.
+// lineOf returns the result line of a refusal, if there is one.
 func lineOf(refusal error) []string {
 	if refusal == nil {
 		return nil
@@ -97,7 +99,7 @@ func answerText(lines []string, err error) string {
 	return fmt.Sprintf("%q", strings.Join(lines, "\n"))
 }
 
-// run runs a command where it belongs, and counts it.
+// run runs a command through the protocol or the Operator, and counts it.
 func (x *Comparison) run(c Command) ([]string, error) {
 	if c.Name == "after" {
 		x.Counts.Waits++
@@ -119,13 +121,13 @@ func (x *Comparison) run(c Command) ([]string, error) {
 	return lines, err
 }
 
-// AsRefused returns a Refused for a broker's refusal; other errors are unchanged.
+// AsRefused converts a broker's refusal to a Refused; it returns other errors unchanged.
 func AsRefused(err error) error { return asRefused(err) }
 
 // Path returns the i-th argument as a path, as protocols parse it.
 func (c Command) Path(i int) string { return string(c.path(i)) }
 
-// Numbers returns the arguments from the i-th that are numbers of messages.
+// Numbers returns the arguments from the i-th on that are sequence numbers.
 func (c Command) Numbers(i int) (out []int64, err error) {
 	for _, a := range c.Args[min(i, len(c.Args)):] {
 		if !strings.HasPrefix(a, "#") {

@@ -111,7 +111,7 @@ func (s *remembered) apply(b *engine.Batch) error {
 	}
 	for i, m := range b.Messages {
 		if s.holds(m) && b.Written[i] != s.contents[m.Content].Content {
-			return fmt.Errorf("what is written beside message %d is not its content", m.Key)
+			return fmt.Errorf("Written of message %d is not its content", m.Key)
 		}
 	}
 	for k, m := range s.messages {
