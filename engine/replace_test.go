@@ -44,7 +44,7 @@ func TestReplace(t *testing.T) {
 			c.wantIDs("q", "n")
 			c.wantIDs(dead, "m")
 		},
-		"OPS-1 edited, of a subscription": func(c *clocked) { // back to that subscription only
+		"OPS-1 edited, of a subscription": func(c *clocked) { // moved back to that subscription only
 			c.topic("t", engine.Config{})
 			s, u := c.sub("t", "s", engine.Config{}), c.sub("t", "u", engine.Config{})
 			c.sends("t", "m")

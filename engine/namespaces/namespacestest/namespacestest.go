@@ -1,4 +1,4 @@
-// Package namespacestest provides namespaces for tests of what shows and changes them.
+// Package namespacestest provides namespaces for tests of packages that show and change them.
 package namespacestest
 
 import (
@@ -12,18 +12,19 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// Max is how many namespaces there may be beside the server's own.
+// Max is the maximum number of namespaces beside the server's own.
 const Max = 3
 
-// Open returns a Manager with only the namespace default. store makes the store of each
-// namespace. It serves no requests, and ends with the test.
+// Open returns a Manager with only the namespace default. store returns the store of each
+// namespace. The Manager serves no requests, and ends with the test.
 func Open(t testing.TB, store func() engine.Store) *namespaces.Manager {
 	t.Helper()
 	return OpenIn(t, store, Max, nil)
 }
 
-// OpenIn is Open with other limits: of namespaces, as in namespaces.Options, and of the memory of
-// those beside the server's own, where nil means none.
+// OpenIn is Open with other limits: most is the maximum number of namespaces as in
+// namespaces.Options, and memory limits the namespaces beside the server's own, where nil means
+// no limit.
 func OpenIn(t testing.TB, store func() engine.Store, most int, memory *engine.Memory) *namespaces.Manager {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -58,7 +59,7 @@ func OpenIn(t testing.TB, store func() engine.Store, most int, memory *engine.Me
 		}
 	})
 	<-begun
-	for f.List()[0].Broker == nil { // set just after the protocols serve it
+	for f.List()[0].Broker == nil { // it is set shortly after the protocols serve it
 		runtime.Gosched()
 	}
 	return f
@@ -76,7 +77,8 @@ func (fakeProtocols) StandBy(namespaces.NotServed)   {}
 func (fakeProtocols) Shutdown(context.Context) error { return nil }
 func (fakeProtocols) Close()                         {}
 
-// emptyCatalogue is an empty catalogue that reports removed contents as kept in "aside".
+// emptyCatalogue is a catalogue without namespaces. It reports removed contents as kept in
+// "aside".
 type emptyCatalogue struct{}
 
 func (emptyCatalogue) List(context.Context) ([]namespaces.Spec, error) { return nil, nil }

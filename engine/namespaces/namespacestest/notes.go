@@ -22,22 +22,21 @@ type NoteStore struct {
 	down  bool
 	reads int
 
-	// Lag is the time from reading the notes to returning them. It is set before the note store is
-	// used.
+	// Lag is the time from reading the notes to returning them. Set it before the first use.
 	Lag time.Duration
 }
 
 // ErrDown is the error of a note store that cannot be reached.
 var ErrDown = errors.New("the note store cannot be reached")
 
-// Fail makes the note store unreachable, until it is called with false.
+// Fail makes the note store unreachable, or reachable again if down is false.
 func (b *NoteStore) Fail(down bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.down = down
 }
 
-// Reads returns how often the note store was read.
+// Reads returns how often the notes were read.
 func (b *NoteStore) Reads() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
