@@ -6,7 +6,7 @@ import (
 	"mayfly/engine/template"
 )
 
-// A few bytes of a draft do not become many in memory: texts beside the body make no more
+// A small draft does not become large in memory: the texts beside the body may not have more
 // letters together than one of them may.
 func TestLettersOfADraft(t *testing.T) {
 	property := func(letters string) template.Property {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A file with too many values is refused before a tree is built, and one with many faults has
-// a short error.
+// A file with too many values is refused before a tree is built, and a file with many problems
+// has a short error.
 func TestReadIsBounded(t *testing.T) {
 	var rules strings.Builder
 	for i := range 20_000 {
