@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// A dawdling server makes the deletes of a collection much later.
+// A dawdling server runs the deletes of a collection much later.
 type dawdling struct {
 	server
 	in collection
@@ -40,8 +40,8 @@ func (d dawdling) Purge(ctx context.Context, in collection, r idRange, at time.T
 	return d.server.Purge(ctx, in, r, at)
 }
 
-// A rule can be created again under its name, and so can a session or a setting. A late sweep
-// of what was left of the former one does not delete the new one.
+// A rule can be created again under its former name, and so can a session or a setting. A late
+// sweep of the former one's documents does not delete the new one.
 func TestARuleComesAgain(t *testing.T) {
 	id := engine.RuleID{Subscription: 1, Name: "again"}
 	comesAgain(t, rules, &engine.Batch{Rules: []engine.Rule{{Subscription: 1, Name: "again"}}}, &engine.Batch{DropRules: []engine.RuleID{id}}, ruleName(id))

@@ -68,8 +68,8 @@ func testBodies(t *testing.T, o Open) {
 	}
 }
 
-// readEveryWay tries reads of every length and all kinds of seeks; for long bodies, which take
-// long to read byte by byte, only some.
+// readEveryWay tries reads of every length and all kinds of seeks; of long bodies, which would
+// take long to read byte by byte, only some.
 func readEveryWay(r io.ReadSeeker, body []byte) error {
 	if len(body) < 20_000 {
 		return iotest.TestReader(r, body)
@@ -119,7 +119,7 @@ func testBodyDropped(t *testing.T, o Open) {
 			t.Fatal(err)
 		}
 		commit(t, s, &engine.Batch{Hard: true, Now: 2, DropContents: []engine.DroppedContent{{Key: k, HasBody: true}}})
-		for j := range engine.Instant(20) { // time for a sweep
+		for j := range engine.Instant(20) { // so that there is time for a sweep
 			commit(t, s, &engine.Batch{Hard: true, Now: 3 + j})
 		}
 		rest, err := io.ReadAll(r)
@@ -135,8 +135,8 @@ func testBodyDropped(t *testing.T, o Open) {
 	}
 }
 
-// readTogether reads all bodies at once, and one that does not exist. Small bodies that were
-// not staged must be found, the others may be.
+// readTogether reads all bodies in one call, and one that does not exist. Small bodies that
+// were not staged must be returned, the others may be.
 func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte) {
 	t.Helper()
 	keys := append(slices.Collect(maps.Keys(want)), 999)
@@ -151,6 +151,6 @@ func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte
 		}
 	}
 	if _, ok := got[999]; ok {
-		t.Error("a body came that is not there")
+		t.Error("a missing body was returned")
 	}
 }

@@ -21,11 +21,11 @@ import (
 // crashDirVar is set in the environment of the process that is to be killed.
 const crashDirVar = "MAYFLY_STORETEST_CRASH"
 
-// RunCrashes starts the calling test again in another process, which commits in a loop and reports
-// each acknowledged commit. It kills the process at a random moment, opens the store that is
-// left, and repeats that on the same store, rounds times. The content must be what the first
-// batches up to some batch make, including all that were acknowledged as durable; the audit
-// events must be exactly those of these batches.
+// RunCrashes starts the calling test again in another process, which commits in a loop and
+// reports each acknowledged commit. It kills the process at a random moment, opens the store
+// that is left, and repeats that on the same store, rounds times. The content must be the
+// result of the batches up to some batch, including all that were acknowledged as durable, and
+// the audit events must be exactly those of these batches.
 //
 // open opens the store that is kept in dir. The test must call nothing else before RunCrashes,
 // because the other process runs it too.
@@ -87,7 +87,7 @@ func runAndKill(t *testing.T, dir string, seed uint64) (acked, attempted int64) 
 	c.Env = append(os.Environ(), crashDirVar+"="+dir+string(os.PathListSeparator)+strconv.FormatUint(seed, 10))
 	var complaints bytes.Buffer
 	c.Stderr = &complaints
-	stdin, err := c.StdinPipe() // closes with this process, which ends the other one
+	stdin, err := c.StdinPipe() // it closes when this process ends, which ends the other one
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func TestMostViews(t *testing.T) {
 	}
 	last, err := columns.Put(ctx, b, last, "ann")
 	if err != nil {
-		t.Errorf("one of them again: %v", err)
+		t.Errorf("changing one of them: %v", err)
 	}
 	if _, err := columns.Replace(ctx, b, more, last, "ann"); err != nil {
 		t.Errorf("another name: %v", err)
