@@ -78,7 +78,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 		again := *put
 		commit(put)
 		commit(drop)
-		for range 10 { // until its tombstone is no longer needed, and some minutes
+		for range 10 { // until its tombstone is no longer needed, and some minutes more
 			time.Sleep(7 * time.Minute)
 			commit(&engine.Batch{})
 		}

@@ -24,15 +24,15 @@ func onDisk(t *testing.T, f Files) (*Disk, func() engine.Store) {
 	}
 }
 
-// testDiskFillsUp fills the disk while the store is open. Sending is refused until there is
-// room, receiving and deleting go on, and nothing that was acknowledged is lost.
+// testDiskFillsUp fills the disk while the store is open. Sends are refused until there is
+// room, receiving and deleting still work, and nothing acknowledged is lost.
 func testDiskFillsUp(t *testing.T, f Files) {
 	d, o := onDisk(t, f)
 	s := o()
 	batches := d.FillWithBatches(t, s)
 	CheckDiskFull(t, s)
 	if !acceptsDrops(t, s) {
-		t.Error("it does not say that it takes what frees room")
+		t.Error("AcceptsDrops is false on a full disk")
 	}
 	d.LeaveNoRoom(t)
 	sent := append(deleteUntilSent(t, s, batches), 3000)
@@ -43,7 +43,8 @@ func testDiskFillsUp(t *testing.T, f Files) {
 	CheckBatches(t, o(), sent...)
 }
 
-// testStartOnFullDisk opens a store that was closed, or killed, on a disk without room.
+// testStartOnFullDisk opens a store that was closed, or whose server was killed, on a disk
+// without room.
 func testStartOnFullDisk(t *testing.T, f Files) {
 	for name, leave := range map[string]func(t *testing.T, d *Disk, s engine.Store){
 		"closed": func(t *testing.T, _ *Disk, s engine.Store) { closeStore(t, s) },
@@ -59,12 +60,12 @@ func testStartOnFullDisk(t *testing.T, f Files) {
 			CheckBatches(t, s, intRange(0, batches)...)
 			CheckDiskFull(t, s)
 			if !acceptsDrops(t, s) {
-				t.Error("it does not say that it takes what frees room")
+				t.Error("AcceptsDrops is false on a full disk")
 			}
 			sent := deleteUntilSent(t, s, batches)
 			closeStore(t, s)
 			d.LeaveNoRoom(t)
-			s = o() // once more
+			s = o() // opened once more
 			CheckBatches(t, s, sent...)
 			commit(t, s, DeleteBatch(sent[0]))
 			CheckBatches(t, s, sent[1:]...)
@@ -72,7 +73,8 @@ func testStartOnFullDisk(t *testing.T, f Files) {
 	}
 }
 
-// simulateKill leaves the files of s as a server that was killed leaves them.
+// simulateKill closes s and restores its files as they were before, as a killed server would
+// leave them.
 func simulateKill(t *testing.T, d *Disk, s engine.Store) {
 	t.Helper()
 	dir := filepath.Dir(d.Path)
@@ -89,7 +91,7 @@ func simulateKill(t *testing.T, d *Disk, s engine.Store) {
 	d.MakeRoom()
 	closeStore(t, s)
 	for name, bytes := range files {
-		if d.index != "" && strings.HasSuffix(name, d.index) { // the index is rebuilt
+		if d.index != "" && strings.HasSuffix(name, d.index) { // the index can be rebuilt
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), bytes, 0o600); err != nil {
@@ -98,9 +100,10 @@ func simulateKill(t *testing.T, d *Disk, s engine.Store) {
 	}
 }
 
-// deleteUntilSent receives from a store on a full disk that has so many batches, and deletes
-// one batch after another until the store takes another one. Then it sends until the disk is
-// full again, and deletes once more. It returns which batches the store has.
+// deleteUntilSent receives from a store on a full disk that contains so many batches, and
+// deletes one batch after another until the store accepts a new one. Then it sends until the
+// disk is full again, and deletes a batch once more. It returns the batches that the store
+// contains.
 func deleteUntilSent(t *testing.T, s engine.Store, batches int) (sent []int) {
 	t.Helper()
 	gone := 0
@@ -119,16 +122,16 @@ func deleteUntilSent(t *testing.T, s engine.Store, batches int) (sent []int) {
 		}
 	}
 	if gone == batches {
-		t.Fatal("nothing can be sent, although all was deleted")
+		t.Fatal("nothing can be sent, although all batches were deleted")
 	}
-	t.Logf("%d of %d batches were deleted before the next was taken", gone+1, batches)
+	t.Logf("%d of %d batches were deleted before a new one was accepted", gone+1, batches)
 	end := 1001
 	for ; s.Commit(t.Context(), SendBatch(end)) == nil; end++ {
 	}
 	CheckDiskFull(t, s)
 	CheckBatches(t, s, append(intRange(gone+1, batches), intRange(1000, end)...)...)
 	if err := s.Commit(t.Context(), DeleteBatch(1000)); err != nil {
-		t.Errorf("deleted when the disk is full a second time: %v", err)
+		t.Errorf("delete when the disk is full a second time: %v", err)
 	}
 	return append(intRange(gone+1, batches), intRange(1001, end)...)
 }
