@@ -70,7 +70,7 @@ func testAccess(c *clocked, again bool) {
 		"create RootManageSharedAccessKey (Manage)", "create ci (Send)", "update ci (Listen)", "new secondary key of ci",
 		"new primary key of RootManageSharedAccessKey", "remove ci",
 	}, rights); d != "" {
-		c.Errorf("told (-want +got):\n%s", d)
+		c.Errorf("events (-want +got):\n%s", d)
 	}
 }
 

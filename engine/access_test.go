@@ -71,7 +71,7 @@ func TestAccessRulesOfAnEntity(t *testing.T) {
 		t.Errorf("the event has reason %q and config %v", e.Reason, e.Entity.Config)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", last, c.state("q"), want[0]); strings.Contains(text, "secret") {
-		t.Errorf("a key was told: %s", text)
+		t.Errorf("an event or the state contains a key: %s", text)
 	}
 	for _, e := range last {
 		if e.Entity != nil && e.Entity.Config.AuthorizationRules[0].PrimaryKey != "" {
@@ -138,7 +138,7 @@ func TestAccessRulesOneByOne(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", did, d)
 		}
 		if e := c.events[len(c.events)-1]; e.Kind != engine.EventEntityUpdated || e.Actor != "me" || e.Reason != engine.AuthorizationRules || e.Entity.Config.UserMetadata != "kept" {
-			t.Errorf("%s: told %+v", did, e)
+			t.Errorf("%s: the last event is %+v", did, e)
 		}
 	}
 	one := engine.AccessRule{Name: "b", Rights: engine.SendRight, PrimaryKey: "k1", SecondaryKey: "k2"}

@@ -89,7 +89,7 @@ func TestForwarding(t *testing.T) {
 				c.refused(engine.ErrArgument, func() error {
 					_, err := c.ns.Create(c.now, engine.Queue, "a", cfg, "")
 					if e, ok := errors.AsType[*engine.PropertyError](err); !ok || e.SubCode != 40401 {
-						c.Errorf("it says %v", err)
+						c.Errorf("the error is %v", err)
 					}
 					return err
 				})
@@ -303,7 +303,7 @@ func TestForwarding(t *testing.T) {
 			props := m.Message.Properties(got)
 			c.equal(fmt.Sprint(got.MessageID, got.SessionID, got.CorrelationID, got.Subject, props[0].Name, props[0].Value.Text(), props[1].Name, len(props)), "mscxk7tried2")
 			if x := m.Message.Extra; x.Source != "" || x.DeadLettered || x.Reason != "" {
-				c.Errorf("it has %+v", x)
+				c.Errorf("the message's Extra is %+v", x)
 			}
 			c.equal(string(c.receive("b").Body), "") // of the first message, stored long ago
 			c.equal(c.receive("b").Content.MessageID(), "m")

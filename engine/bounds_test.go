@@ -97,7 +97,7 @@ func TestPurgeSparesASuccessor(t *testing.T) {
 	c.queue("q", engine.Config{})
 	c.sends("q", "new")
 	if err := c.ns.PurgeSlice(c.now, &pg, 100, ""); err == nil {
-		t.Error("it goes on")
+		t.Error("a purge of the deleted entity continues on its successor")
 	}
 	c.step()
 	c.wantIDs("q", "new")
@@ -112,6 +112,6 @@ func TestStagedBeforeAnOpen(t *testing.T) {
 	c.must(err)
 	c.restart()
 	if _, err := c.ns.Send(c.now, "q", []engine.Submission{s}, ""); err == nil {
-		t.Error("it was accepted")
+		t.Error("a message whose body was staged before the opening was accepted")
 	}
 }

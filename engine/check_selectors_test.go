@@ -66,7 +66,7 @@ func TestCheckFindsSelectors(t *testing.T) {
 			if err := ns.Check(); err == nil {
 				t.Error("Check found nothing")
 			} else if strings.Contains(err.Error(), "%!") {
-				t.Errorf("Check says %v", err)
+				t.Errorf("Check returned %v", err)
 			}
 		})
 	}

@@ -355,7 +355,7 @@ func TestDeadLetters(t *testing.T) {
 			c.refused(engine.ErrNotAllowed, func() error {
 				err := c.ns.Attach(c.now, engine.Link{ID: 90, Path: engine.Path(p).DeadLetter()})
 				if err == nil || err.Error() != "Cannot create a message receiver on an entity with auto-forwarding enabled." {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})

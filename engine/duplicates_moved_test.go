@@ -33,7 +33,7 @@ func TestMovedDuplicates(t *testing.T) {
 			c.refused(engine.ErrDuplicate, func() error {
 				_, err := move(c, engine.Move{Key: k})
 				if !errors.Is(err, engine.ErrNotAllowed) || !strings.Contains(err.Error(), "'q' has received the MessageId 'm' of message #1 within the last 10m0s") {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})

@@ -378,7 +378,7 @@ func TestDuplicatesOfEntities(t *testing.T) {
 			c.sends("q", "m")
 			c.duplicate("Q", engine.Content{MessageID: "m"})
 			if _, err := c.ns.IsDuplicate(c.now, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) {
-				c.Errorf("nowhere it is %v", err)
+				c.Errorf("in a missing entity: %v", err)
 			}
 		},
 		"IDLE-2": func(c *clocked) { // a duplicate counts as use
@@ -400,7 +400,7 @@ func TestDuplicateIDs(t *testing.T) {
 		c.refused(engine.ErrBusy, func() error {
 			_, err := c.trySend("q", messages...)
 			if err == nil || !strings.Contains(err.Error(), "stores 2 MessageIds of the last 10m0s") {
-				c.Errorf("it says %v", err)
+				c.Errorf("the error is %v", err)
 			}
 			return err
 		})

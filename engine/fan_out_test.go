@@ -231,7 +231,7 @@ func TestDistribution(t *testing.T) {
 						c.Errorf("%s: %v has no sub-code 40000", name, err)
 					}
 					if syntax, ok := errors.AsType[*filter.SyntaxError](err); name == "no SQL" && (!ok || syntax.Pos != 4) {
-						c.Errorf("%s: %v tells no position", name, err)
+						c.Errorf("%s: %v contains no position", name, err)
 					}
 					return err
 				})

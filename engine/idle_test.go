@@ -425,7 +425,7 @@ func TestIdleness(t *testing.T) {
 			c.ns.RecordView(c.now, "q", "view", "somebody")
 			uses := c.state("q").Uses
 			if len(uses) < 2 || uses[0] != (engine.Use{At: c.now, What: "view", By: "somebody"}) || uses[1].What != "send" || !uses[1].Counted {
-				c.Errorf("it has %+v", uses)
+				c.Errorf("the uses are %+v", uses)
 			}
 			c.equal(c.state("q").DeletesAt, morning.Add(6*minute))
 			for range 50 {

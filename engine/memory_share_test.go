@@ -69,7 +69,7 @@ func TestMemoryIsShared(t *testing.T) {
 		full(large, true)
 		full(small, false)
 		if _, err := large.trySend("q", engine.Content{}); !errors.Is(err, engine.ErrMemoryFull) || !strings.Contains(err.Error(), "for namespaces that use less than 68266") {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
 		if n := small.fillUp("q"); n < 20 {
 			t.Errorf("the small namespace accepts only %d messages", n)
@@ -77,7 +77,7 @@ func TestMemoryIsShared(t *testing.T) {
 		used(m, 98, 100)
 		full(small, true)
 		if _, err := small.trySend("q", engine.Content{}); !errors.Is(err, engine.ErrMemoryFull) || !strings.Contains(err.Error(), "memory is full: messages use") {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
 		for m.Used() >= limit*87/100 { // the small namespace has room again before the large one
 			drain(large, 10)

@@ -117,7 +117,7 @@ func TestMemoryIsFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, _ := world(t)
 			if err := do(c); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "Receive or delete messages") {
-				t.Errorf("it says %v", err)
+				t.Errorf("the error is %v", err)
 			}
 			c.step()
 		})
@@ -134,7 +134,7 @@ func TestMemoryIsFull(t *testing.T) {
 		limited(c, 20<<10)
 		c.queue("q", engine.Config{})
 		if err := c.sendTo("q", engine.Content{Subject: strings.Repeat("x", 30<<10)}); !errors.Is(err, engine.ErrQuota) {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
 	})
 	t.Run("a large one alone", func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestMemoryIsFull(t *testing.T) {
 		c.must(c.sendTo("q", engine.Content{Subject: strings.Repeat("x", 40<<10)}))
 		c.step()
 		if err := c.sendTo("q", engine.Content{Subject: strings.Repeat("x", 40<<10)}); !errors.Is(err, engine.ErrBusy) || c.ns.MemoryShare().Full() {
-			t.Errorf("it says %v; full: %v", err, c.ns.MemoryShare().Full())
+			t.Errorf("the error is %v; full: %v", err, c.ns.MemoryShare().Full())
 		}
 		c.must(c.sendTo("q"))
 		c.step()
@@ -174,7 +174,7 @@ func TestMemoryIsFull(t *testing.T) {
 		other.memory = m
 		other.start()
 		if _, err := other.ns.Create(other.now, engine.Queue, "q", engine.Config{}, ""); !errors.Is(err, engine.ErrBusy) {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
 		c.ns.ReleaseMemory()
 		if m.Used() != 0 || c.ns.MemoryShare().Full() {

@@ -285,7 +285,7 @@ func TestOrderShrinks(t *testing.T) {
 		o.drop(m.Seq)
 	}
 	if o != (order{}) {
-		t.Errorf("drained, it is %+v", o)
+		t.Errorf("after draining, the order is %+v", o)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestPropertySet(t *testing.T) {
 					t.Fatalf("got %v", err)
 				}
 				if !c.Equal(engine.Config{}) {
-					t.Fatalf("refused, it is %+v", c)
+					t.Fatalf("after a refusal, the config is %+v", c)
 				}
 				return
 			}

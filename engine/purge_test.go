@@ -245,7 +245,7 @@ func TestPurgeByFilter(t *testing.T) {
 			e := events[len(events)-1]
 			if e.Kind != engine.EventPurged || e.Count != 1 || !e.Audit || e.Actor != "operator" || !utf8.ValidString(e.Reason) ||
 				!strings.HasPrefix(e.Reason, red+" OR sys.Label = 'üü") || !strings.HasSuffix(e.Reason, "ü…") || len(e.Reason) > 210 {
-				c.Errorf("told %+v", e)
+				c.Errorf("the event is %+v", e)
 			}
 			c.equal(c.state("q").LastUsed, c.now)
 		},

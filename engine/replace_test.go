@@ -35,7 +35,7 @@ func TestReplace(t *testing.T) {
 			c.equal(r.Message.EnqueuedAt, c.now)
 			c.equal(r.Message.DeliveryCount, uint32(0))
 			if r.Message.Extra != nil || r.Message.Key == key {
-				c.Errorf("it is %+v", r.Message)
+				c.Errorf("the new message is %+v", r.Message)
 			}
 		},
 		"OPS-2 edited": func(c *clocked) {

@@ -177,7 +177,7 @@ func TestPending(t *testing.T) {
 		}
 		c.step()
 		if h, s := c.ns.Pending(); h || s {
-			t.Errorf("committed, it is %v, %v", h, s)
+			t.Errorf("after the commit, pending is %v, %v", h, s)
 		}
 	}
 	want(false, false)

@@ -104,7 +104,7 @@ func (c *clocked) wantEnded(l engine.LinkID) {
 	c.Helper()
 	e := c.end(l)
 	if e == nil {
-		c.Fatalf("link %d goes on", l)
+		c.Fatalf("link %d was not ended", l)
 	}
 	c.wantSessionLost(e.Err)
 }
@@ -173,7 +173,7 @@ func (c *clocked) wantRefused(kind error, text string, step func() error) {
 	c.refused(kind, func() error {
 		err := step()
 		if err != nil && err.Error() != text {
-			c.Fatalf("it says %q; want %q", err, text)
+			c.Fatalf("the error is %q; want %q", err, text)
 		}
 		return err
 	})

@@ -318,7 +318,7 @@ func TestSessionLocks(t *testing.T) {
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
 			for _, id := range []engine.LinkID{l, w} {
 				if e := c.end(id); e == nil || e.Err == nil {
-					c.Errorf("link %d goes on: %v", id, e)
+					c.Errorf("link %d was not ended: %v", id, e)
 				}
 			}
 			c.refused(engine.ErrDisabled, func() error { return c.settle(d, engine.Complete) })
@@ -336,7 +336,7 @@ func TestSessionLocks(t *testing.T) {
 			c.remove("q")
 			for _, id := range []engine.LinkID{l, w} {
 				if c.end(id) == nil {
-					c.Errorf("link %d goes on", id)
+					c.Errorf("link %d was not ended", id)
 				}
 			}
 			c.equal(len(c.store.sessions), 0)

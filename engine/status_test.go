@@ -191,7 +191,7 @@ func TestStatus(t *testing.T) {
 				c.refused(engine.ErrDisabled, func() error {
 					err := step()
 					if err == nil || err.Error() != "Messaging entity 'q' is currently disabled for "+word+" operations." {
-						c.Errorf("it says %v", err)
+						c.Errorf("the error is %v", err)
 					}
 					return err
 				})
@@ -228,7 +228,7 @@ func TestStatus(t *testing.T) {
 				c.refused(engine.ErrDisabled, func() error {
 					_, err := c.ns.Send(c.now, "t", batch, "")
 					if err == nil || err.Error() != "Messaging entity 't' is currently disabled for Send operations." {
-						c.Errorf("it says %v", err)
+						c.Errorf("the error is %v", err)
 					}
 					return err
 				})

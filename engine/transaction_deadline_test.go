@@ -82,7 +82,7 @@ func TestOverdueTransactionsDoNotCount(t *testing.T) {
 	}
 	last := ns.transactions.deadlines[maxTransactions-1].id
 	if _, err := ns.Discharge(now, last, Commit); !errors.Is(err, ErrTransaction) {
-		t.Fatalf("it is committed: %v", err)
+		t.Fatalf("an overdue transaction was committed: %v", err)
 	}
 	open(maxTransactions - 1)
 	var mine [2]TxID

@@ -171,7 +171,7 @@ func TestTransactionSpans(t *testing.T) {
 						if i < len(tc.steps)-1 || tc.want == "" || !confined {
 							c.must(err)
 						} else if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-							c.Errorf("it says %v; want %q", err, tc.want)
+							c.Errorf("the error is %v; want %q", err, tc.want)
 						}
 					}
 					c.rollsBack(tx)

@@ -114,7 +114,7 @@ func TestTransactions(t *testing.T) {
 			c.refused(engine.ErrNotAllowed, func() error {
 				err := c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", Transaction: tx})
 				if err == nil || !strings.Contains(err.Error(), "cannot be received in a transaction") {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})

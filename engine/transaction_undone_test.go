@@ -42,7 +42,7 @@ func TestTransactionFails(t *testing.T) {
 			c.refused(tc.kind, func() error {
 				_, err := c.discharge(tx, engine.Commit)
 				if err == nil || !strings.HasPrefix(err.Error(), "The transaction was rolled back because "+tc.text) {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})
@@ -237,7 +237,7 @@ func TestTransactionStaged(t *testing.T) {
 		c.step()
 		c.step()
 		if have := c.store.bodies[s.Key] == nil; have != want {
-			c.Fatalf("the body is gone: %v", have)
+			c.Fatalf("the body was dropped: %v", have)
 		}
 	}
 	run(t, rules{

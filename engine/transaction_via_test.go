@@ -143,7 +143,7 @@ func TestTransactionRolledBackIsReported(t *testing.T) {
 		_, err := c.discharge(tx, engine.Commit)
 		for _, kind := range []error{engine.ErrRolledBack, engine.ErrTransaction, engine.ErrBusy} {
 			if !errors.Is(err, kind) {
-				c.Errorf("it is not %q: %v", kind, err)
+				c.Errorf("the error is not %q: %v", kind, err)
 			}
 		}
 		c.equal(subCode(err), 0)

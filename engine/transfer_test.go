@@ -250,7 +250,7 @@ func TestTransfers(t *testing.T) {
 			c.equal(c.move(engine.Move{Key: k()}), engine.Seq(1))
 			c.wantIDs("dest", "a")
 			if x := c.row("dest").Message.Extra; x != nil {
-				c.Errorf("it has %+v", x)
+				c.Errorf("the message's Extra is %+v", x)
 			}
 			c.equal(c.row("dest").Expires, c.now.Add(second))
 			c.equal(c.move(engine.Move{Key: k(), To: "else"}), engine.Seq(1))

@@ -132,7 +132,7 @@ func TestExtendAsOftenAsItMay(t *testing.T) {
 		last := w.rules.Alerts()[0]
 		w.equal(last.Failed, 1)
 		if !strings.Contains(last.Items[0].Reason, "2 times") {
-			w.Errorf("it is said: %q", last.Items[0].Reason)
+			w.Errorf("the alert's reason is %q", last.Items[0].Reason)
 		}
 	})
 }
@@ -432,7 +432,7 @@ func TestUnreadableBodies(t *testing.T) {
 		blind(engine.ErrMessageNotFound) // another caller was quicker
 		kill("c")
 		if s := w.status(id); s.Fired != 1 || s.Missed != 2 || !strings.Contains(s.Trouble, "could not be read") {
-			t.Errorf("it has gone: %+v", s.State)
+			t.Errorf("after a message that no longer exists: %+v", s.State)
 		}
 		blind(nil)
 		kill("d")

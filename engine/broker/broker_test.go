@@ -171,7 +171,7 @@ func TestAtOnce(t *testing.T) {
 			if err := w.Read(t.Context(), func(r broker.Reader) error {
 				s, err := r.State("q")
 				if !s.Config.Equal(configs[0]) && !s.Config.Equal(configs[1]) {
-					t.Errorf("it is %+v", s.Config)
+					t.Errorf("the config is a mixture: %+v", s.Config)
 				}
 				return err
 			}); err != nil {
@@ -269,10 +269,10 @@ func TestReadOnly(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		if got := w.Health().ReadOnly; !strings.Contains(got, "the disk is full") {
-			t.Fatalf("health says %q", got)
+			t.Fatalf("health is %q", got)
 		}
 		if c := w.Counts("q"); c.Active != 2 {
-			t.Fatalf("looking goes on: %+v", c)
+			t.Fatalf("while read-only, reading returned %+v", c)
 		}
 		time.Sleep(2 * time.Hour) // messages that expire meanwhile wait
 		if c := w.Counts("q"); c.DeadLetter != 0 {
@@ -282,7 +282,7 @@ func TestReadOnly(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if h := w.Health(); h != (broker.Health{}) {
-			t.Fatalf("health says %+v", h)
+			t.Fatalf("health is %+v", h)
 		}
 		if c := w.Counts("q"); c.DeadLetter != 2 {
 			t.Fatalf("%+v", c)

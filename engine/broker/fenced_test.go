@@ -117,7 +117,7 @@ func TestASoftCommitConfirmsNothing(t *testing.T) {
 		case <-w.Done():
 			w.ended(1)
 		default:
-			t.Error("it goes on")
+			t.Error("the broker still runs")
 		}
 	})
 }

@@ -77,7 +77,7 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		w.send("q", "f")
 		if h := w.Health(); h != (broker.Health{}) {
-			t.Errorf("health says %+v", h)
+			t.Errorf("health is %+v", h)
 		}
 		if c := w.Counts("q"); c.Active != 2 {
 			t.Errorf("%+v", c)
@@ -99,7 +99,7 @@ func TestReasonChanges(t *testing.T) {
 				t.Errorf("a send: %v; want ErrBusy and %q", err, reason)
 			}
 			if got := w.Health().ReadOnly; got != reason {
-				t.Errorf("health says %q; want %q", got, reason)
+				t.Errorf("health is %q; want %q", got, reason)
 			}
 		}
 		says("the disk is full")

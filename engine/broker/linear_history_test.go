@@ -96,7 +96,7 @@ func (h *history) answer(err error) answer {
 			return refused
 		}
 	}
-	h.Errorf("nobody expects %v", err)
+	h.Errorf("unexpected error: %v", err)
 	return unsaid
 }
 

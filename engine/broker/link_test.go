@@ -294,7 +294,7 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 		}
 		w.must(held.Close(t.Context())) // detaching needs no write
 		if err := held.Err(); !errors.Is(err, broker.ErrSessionEnded) {
-			t.Errorf("closed, it says %v", err)
+			t.Errorf("after Close: %v", err)
 		}
 		w.store.breaks(nil, false)
 		time.Sleep(5 * time.Second)

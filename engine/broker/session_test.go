@@ -215,7 +215,7 @@ func TestSessionClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := w.session("s"); r.Attached || r.Locked != 2 {
-			t.Fatalf("it is %+v", r)
+			t.Fatalf("the session is %+v", r)
 		}
 		began := time.Now()
 		got, err := w.accept(broker.AcceptRequest{Wait: time.Hour}).Receive(w.Context(), 2, 0)
@@ -247,7 +247,7 @@ func TestSessionClosedWhileReceiving(t *testing.T) {
 		}
 		w.say("q", "s", "m")
 		if r := w.session("s"); r.Active != 1 || r.LockedUntil != 0 {
-			t.Fatalf("it is %+v", r)
+			t.Fatalf("the session is %+v", r)
 		}
 	})
 }
@@ -323,7 +323,7 @@ func TestSessionCancelled(t *testing.T) {
 		}
 		w.say("q", "s", "m2")
 		if r := w.session("s"); r.Active != 1 || r.Locked != 1 {
-			t.Fatalf("it is %+v", r)
+			t.Fatalf("the session is %+v", r)
 		}
 
 		// The commit that delivers the message is under way when the caller leaves.
@@ -483,7 +483,7 @@ func TestSessionsEndWithTheBroker(t *testing.T) {
 		synctest.Wait()
 		w.store.breaks(errors.New("the cable was pulled"), false)
 		if _, err := w.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{SessionID: "s"}}}, ""); err == nil {
-			t.Fatal("it was sent")
+			t.Fatal("the send succeeded")
 		}
 		w.store.breaks(nil, false)
 		synctest.Wait()

@@ -85,7 +85,7 @@ func TestTransaction(t *testing.T) {
 				w.Errorf("there are %+v", c)
 			}
 			if got := w.bodies("r"); !slices.Equal(got, []string{"out", "and on"}) {
-				w.Errorf("it says %q", got)
+				w.Errorf("the bodies are %q", got)
 			}
 			if _, err := tx.Commit(w.Context()); !errors.Is(err, engine.ErrTransaction) {
 				w.Errorf("committed twice: %v", err)
@@ -124,7 +124,7 @@ func TestTransaction(t *testing.T) {
 				w.Errorf("got %v", err)
 			}
 			if got := w.bodies("q"); !slices.Equal(got, []string{"a"}) {
-				w.Errorf("it says %q", got)
+				w.Errorf("the bodies are %q", got)
 			}
 		})
 		run("TX-3, FWD-14", func(w *world) {
@@ -177,7 +177,7 @@ func TestTransaction(t *testing.T) {
 				w.Fatalf("got %v, %v", seqs, err)
 			}
 			if got := w.bodies(s); !slices.Equal(got, []string{"b", "b"}) {
-				w.Errorf("it says %q", got)
+				w.Errorf("the bodies are %q", got)
 			}
 		})
 		run("TX-1 receive", func(w *world) {

@@ -87,7 +87,7 @@ func TestUpdateImpact(t *testing.T) {
 				w.must(err)
 				if synctest.Wait(); c.ForwardTo == "" {
 					if _, left, _ := look(); active-left != tc.want.Expire {
-						t.Errorf("%d are gone, not %d", active-left, tc.want.Expire)
+						t.Errorf("%d messages have expired, want %d", active-left, tc.want.Expire)
 					}
 				}
 			})
@@ -126,7 +126,7 @@ func TestUpdateImpactOfManyMessages(t *testing.T) {
 			t.Errorf("of a topic: %+v, %v; want %+v", got, err, want)
 		}
 		if _, err := w.PreviewUpdate(t.Context(), "q", engine.Config{RequiresSession: true}, 1000); !errors.Is(err, engine.ErrArgument) {
-			t.Errorf("what is fixed: %v", err)
+			t.Errorf("a property that is fixed at creation: %v", err)
 		}
 		if _, err := w.PreviewUpdate(t.Context(), "nowhere", engine.Config{}, 1000); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("a missing entity: %v", err)

@@ -444,7 +444,7 @@ func TestEnd(t *testing.T) {
 		w.must(p.NextStep(t.Context(), 1, demo.Animated, "me"))
 		w.must(w.End(t.Context(), p.Name(), "me"))
 		if _, _, err := w.namespaces.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || len(w.List()) != 0 {
-			t.Errorf("it is there: %v", err)
+			t.Errorf("the namespace or the playback still exists: %v", err)
 		}
 		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
 			t.Errorf("once more: %v", err)

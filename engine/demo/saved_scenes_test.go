@@ -52,7 +52,7 @@ func TestKeep(t *testing.T) {
 		w.must(err)
 		w.must(w.LoadSaved(t.Context(), b))
 		if s, err := w.library.Find("lunch"); err != nil || s.Text != other || !s.Added {
-			t.Errorf("it is %+v: %v", s, err)
+			t.Errorf("the saved scene is %+v: %v", s, err)
 		}
 		if s, err := w.library.Find("deadline"); err != nil || !s.Builtin || len(w.library.List()) != n {
 			t.Errorf("the built-in scene is %+v: %v", s, err)
@@ -66,7 +66,7 @@ func TestKeep(t *testing.T) {
 			for _, u := range w.InvalidScenes() {
 				got = append(got, u.ID)
 				if u.Err == nil || u.Text == "" {
-					t.Errorf("it is %+v", u)
+					t.Errorf("the invalid scene is %+v", u)
 				}
 			}
 			if !slices.Equal(got, want) {
@@ -75,7 +75,7 @@ func TestKeep(t *testing.T) {
 		}
 		unfit("deadline", "old")
 		if u, ok := w.FindInvalidScene("old"); !ok || !errors.Is(u.Err, engine.ErrArgument) || u.Text != "title: of another version" {
-			t.Errorf("it is %+v", u)
+			t.Errorf("the invalid scene is %+v", u)
 		}
 		w.must(w.DeleteScene(t.Context(), "deadline", "me"))
 		unfit("old")

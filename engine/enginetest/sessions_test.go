@@ -161,7 +161,7 @@ func (x *sessionWalk) send() {
 	x.logf("send %+v", *m)
 	seqs, err := x.ns.Send(x.now(), "q", []engine.Submission{s}, "")
 	if err != nil || int64(seqs[0]) != m.seq {
-		x.failf("it is #%v, %v", seqs, err)
+		x.failf("the sequence numbers are %v, %v", seqs, err)
 	}
 	x.w.messages = append(x.w.messages, m)
 }
@@ -480,7 +480,7 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 	}
 	for id, must := range x.w.endedByThemselves {
 		if x.sweeping && must {
-			x.failf("link %d should have been told of its end", id)
+			x.failf("link %d ended without being reported", id)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (x *walk) settle() {
 	}
 	x.sealed = x.w.clone()
 	if len(x.ended) > 0 {
-		x.failf("links %v should have been told of their end", x.ended)
+		x.failf("links %v ended without being reported", x.ended)
 	}
 }
 
@@ -232,7 +232,7 @@ func (x *walk) effects(fx engine.Effects) {
 		x.expect(e.Err, want)
 	}
 	if len(x.ended) > 0 {
-		x.failf("links %v should have been told of their end", x.ended)
+		x.failf("links %v ended without being reported", x.ended)
 	}
 	x.compare()
 }
@@ -249,7 +249,7 @@ func (x *walk) delivered(d engine.Delivery, m *message, remove bool, by string) 
 		x.failf("delivered is %s #%d (%s), count %d, expiry %d, TTL %v, deleted %v; the model has %s #%d (%s), count %d, expiry %d", d.Path, d.Message.Seq, d.Content.MessageID(), d.Message.DeliveryCount, d.Expires, d.TTL(), d.Deleted, m.path(), m.seq, m.tag, m.count, expires(m))
 	}
 	if m.until != 0 || m.due != 0 {
-		x.failf("delivered %s #%d is not to be had", m.path(), m.seq)
+		x.failf("delivered %s #%d, which is not available", m.path(), m.seq)
 	}
 	x.w.take(m, remove, d.Token().String(), by)
 	if !remove {

@@ -156,6 +156,6 @@ func TestImportFailsAndIsResumed(t *testing.T) {
 	w.close()
 	w.open()
 	if _, err := w.jobs.Resume(t.Context(), id, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
-		t.Errorf("it is resumed: %v", err)
+		t.Errorf("resuming it: %v", err)
 	}
 }

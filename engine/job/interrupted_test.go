@@ -297,7 +297,7 @@ func TestSteeringIsRemembered(t *testing.T) {
 		"cancelled job 1": "canceller", "resumed job 1": "resumer", "started job 2, which takes back job 1": "undoer",
 	} {
 		if reasons[what] != actor {
-			t.Errorf("%s is told of %q: %v", what, reasons[what], reasons)
+			t.Errorf("the event %s has the actor %q: %v", what, reasons[what], reasons)
 		}
 	}
 	w.equal([]bool{moved["resumer"], moved["undoer"]}, []bool{true, true}) // the actor is the user who resumed it

@@ -22,7 +22,7 @@ func TestManagerCreateDefined(t *testing.T) {
 			t.Errorf("created %+v, %v, with warnings %v", n, err, warned.First)
 		}
 		if got := fmt.Sprint(queues(t, h.f, "shop")); got != "[late orders]" {
-			t.Errorf("it has %s", got)
+			t.Errorf("the namespace has %s", got)
 		}
 		for name, tc := range map[string]struct {
 			s      namespaces.Spec

@@ -185,7 +185,7 @@ func TestKeeperWhenTheBrokerEnds(t *testing.T) {
 			err := stop()
 			got := d.list()
 			if lasting && (err != nil || !slices.Contains(got, "The broker has stopped.") || slices.Index(got[1:], "serve") < 0) {
-				t.Errorf("told %q, ended with %v", got, err)
+				t.Errorf("the protocols got %q, and the keeper ended with %v", got, err)
 			}
 			if !lasting && err == nil {
 				t.Errorf("the protocols got %q, and the keeper ended without an error", got)

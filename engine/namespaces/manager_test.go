@@ -216,7 +216,7 @@ func TestManagerFindsThemAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, c, nil)
 		if n := h.create(namespaces.Spec{Name: "Shop", Profile: "premium"}); n.Name != "shop" || n.State != namespaces.Serving || n.Profile != "premium" || n.Created.IsZero() {
-			t.Errorf("it is %+v", n)
+			t.Errorf("the namespace is %+v", n)
 		}
 		h.create(namespaces.Spec{Name: "till"})
 		queue(t, h.f, "SHOP", "orders")
@@ -442,7 +442,7 @@ func TestManagerIsKnown(t *testing.T) {
 		})
 		h.is("default serving")
 		if len(known) != 0 || h.f.CatalogueError() == nil {
-			t.Errorf("it is known: %q, %v", known, h.f.CatalogueError())
+			t.Errorf("the calls of OnLoaded are %q, the catalogue's error %v", known, h.f.CatalogueError())
 		}
 		c.mu.Lock()
 		c.unread = nil
@@ -450,7 +450,7 @@ func TestManagerIsKnown(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		h.is("default serving", "shop serving")
 		if len(known) != 1 || known[0] != "true" || h.f.CatalogueError() != nil {
-			t.Errorf("it is known: %q, %v", known, h.f.CatalogueError())
+			t.Errorf("the calls of OnLoaded are %q, the catalogue's error %v", known, h.f.CatalogueError())
 		}
 		if err := h.end(); err != nil {
 			t.Error(err)
@@ -469,7 +469,7 @@ func TestManagerChange(t *testing.T) {
 		was := h.of("shop")
 		n, err := h.f.Change(t.Context(), "SHOP", "emulator", "tester")
 		if err != nil || n.Profile != "emulator" || n.State != namespaces.Serving || h.c.specs["shop"].Profile != "emulator" || n.Created.IsZero() {
-			t.Errorf("it is %+v, %v", n, err)
+			t.Errorf("the namespace is %+v, %v", n, err)
 		}
 		expect(t, was, "serve", "leave", "close", "The namespace is being reopened with its new limits.")
 		same := h.of("shop")
@@ -493,7 +493,7 @@ func TestManagerChange(t *testing.T) {
 		}
 		h.c.stuck = nil
 		if n, _ := h.f.Find("shop"); n.Profile != "emulator" {
-			t.Errorf("it is %+v", n)
+			t.Errorf("the namespace is %+v", n)
 		}
 		s := h.c.specs["shop"]
 		s.Profile = "" // as another server does
@@ -503,7 +503,7 @@ func TestManagerChange(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		h.is("default serving", "demo serving", "shop serving")
 		if n, _ := h.f.Find("shop"); n.Profile != "" || fmt.Sprint(queues(t, h.f, "shop")) != "[orders]" {
-			t.Errorf("it is %+v with %v", n, queues(t, h.f, "shop"))
+			t.Errorf("the namespace is %+v with %v", n, queues(t, h.f, "shop"))
 		}
 		notified := 0
 		for _, e := range h.main.broker.Events().Recent(100) {

@@ -28,7 +28,7 @@ func TestLettersOfADraft(t *testing.T) {
 				t.Errorf("%s: %q; want %q", name, got, tc.wrong)
 			}
 		} else if tc.wrong != "" {
-			t.Errorf("%s: it is taken", name)
+			t.Errorf("%s: the draft was accepted", name)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestReadIsBounded(t *testing.T) {
 				t.Errorf("it takes %d bytes", n)
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 20<<10 {
-				t.Errorf("it is %.300v", err)
+				t.Errorf("the error is %.300v", err)
 			}
 		})
 	}

@@ -76,7 +76,7 @@ func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
 	closeAfter(t, d)
 	want(t, "mayfly", d.db.Name())
 	if got.set != "rs0" || got.sharded || got.version != "8.0.4" || got.database != "mayfly" {
-		t.Errorf("it is %+v", got)
+		t.Errorf("the server's facts are %+v", got)
 	}
 	if !strings.Contains(logged.String(), "replica_set=rs0") {
 		t.Errorf("the log says: %s", &logged)

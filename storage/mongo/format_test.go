@@ -244,7 +244,7 @@ func TestFormatOfANewerVersion(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-opened; err == nil || !strings.Contains(err.Error(), explained) {
-			t.Errorf("whoever stood by: %v", err)
+			t.Errorf("the standby server: %v", err)
 		}
 	})
 }

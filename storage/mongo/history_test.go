@@ -43,7 +43,7 @@ func TestAnEventThatIsTooLarge(t *testing.T) {
 		}
 		for e, err := range s.QueryEvents(t.Context(), engine.HistoryQuery{}) {
 			if err != nil || e.Path != "topic" || e.Kind != engine.EventEntityDeleted {
-				t.Errorf("what is told: %v, %v", e, err)
+				t.Errorf("the history has %v, %v", e, err)
 			}
 		}
 		if err := s.Close(); err != nil {

@@ -289,7 +289,7 @@ func (j *judge) match(got truth) int {
 		}
 		state.apply(j.log[n].batch)
 	}
-	j.wrong("a load found what was never there; the nearest is %s", best)
+	j.wrong("a load found a state that never existed; the nearest differs by %s", best)
 	return -1
 }
 

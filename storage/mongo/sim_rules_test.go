@@ -95,7 +95,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 			t.Fatal(err)
 		}
 		if _, there := got[name]; !there {
-			t.Error("it is gone")
+			t.Error("the new record was deleted")
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -96,7 +96,7 @@ func TestDamagedRows(t *testing.T) {
 			if tc.refused != "" {
 				raw(t, path, "UPDATE setting SET sum = 1") // that table is read before the others
 			} else if err := loadedByLook(t, path); !errors.Is(err, engine.ErrDamaged) || strings.Contains(err.Error(), "cannot be served") {
-				t.Errorf("Load of Look: %v", err)
+				t.Errorf("Load of a snapshot: %v", err)
 			}
 			wrong, _ := looked(t, path)
 			if !strings.Contains(wrong, tc.about) || wrong == "" {

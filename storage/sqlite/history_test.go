@@ -86,7 +86,7 @@ func TestHistorySize(t *testing.T) {
 		}
 		got := len(queryAll(t, s, engine.HistoryQuery{}))
 		if bytes := sized(t, s); tc.most > 0 && bytes > tc.most || got < tc.want-1 || got > tc.want+1 {
-			t.Errorf("after Forget(%d, %d) there are %d events of %d bytes; want %d", tc.before, tc.most, got, bytes, tc.want)
+			t.Errorf("after TrimEvents(%d, %d) there are %d events of %d bytes; want %d", tc.before, tc.most, got, bytes, tc.want)
 		}
 		s.Close()
 		s = openAt(t, path, Options{})

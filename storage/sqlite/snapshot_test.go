@@ -273,7 +273,7 @@ func TestSnapshotIsRefused(t *testing.T) {
 	} {
 		l, err := OpenSnapshot(t.Context(), file(name), Options{})
 		if err == nil {
-			t.Errorf("%s: it is read", name)
+			t.Errorf("%s: a snapshot was opened", name)
 			l.Close()
 		} else if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q; want %q", name, err, want)

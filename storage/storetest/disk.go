@@ -173,7 +173,7 @@ func acceptsDrops(t *testing.T, s engine.Store) bool {
 	t.Helper()
 	r, ok := s.(engine.DropAccepter)
 	if !ok {
-		t.Fatal("the store is no engine.Reliever")
+		t.Fatal("the store is not an engine.DropAccepter")
 	}
 	return r.AcceptsDrops()
 }

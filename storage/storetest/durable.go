@@ -207,7 +207,7 @@ func testVanish(t *testing.T, f Files) {
 					t.Errorf("a second Commit: %v; want ErrUnwritable", err)
 				}
 				if err := <-writeFailure(t, s); !errors.Is(err, engine.ErrUnwritable) {
-					t.Errorf("Trouble: %v; want ErrUnwritable", err)
+					t.Errorf("WriteFailure: %v; want ErrUnwritable", err)
 				}
 			})
 			t.Run("store"+which+" is "+name+" while nothing is written", func(t *testing.T) {
@@ -219,7 +219,7 @@ func testVanish(t *testing.T, f Files) {
 					t.Skipf("not on this system: %v", err)
 				}
 				if err := <-writeFailure(t, s); !errors.Is(err, engine.ErrUnwritable) {
-					t.Errorf("Trouble: %v; want ErrUnwritable", err)
+					t.Errorf("WriteFailure: %v; want ErrUnwritable", err)
 				}
 			})
 		}
@@ -339,7 +339,7 @@ func writeFailure(t *testing.T, s engine.Store) <-chan error {
 	t.Helper()
 	tells, ok := s.(engine.WriteFailureNotifier)
 	if !ok {
-		t.Fatal("the store is no engine.Trouble")
+		t.Fatal("the store is not an engine.WriteFailureNotifier")
 	}
 	return tells.WriteFailure()
 }

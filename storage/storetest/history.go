@@ -55,14 +55,14 @@ func historyOf(t *testing.T, s engine.Store) engine.History {
 func appendEvents(t *testing.T, s engine.Store, events ...engine.Event) {
 	t.Helper()
 	if err := historyOf(t, s).AppendEvents(t.Context(), events); err != nil {
-		t.Fatalf("Remember: %v", err)
+		t.Fatalf("AppendEvents: %v", err)
 	}
 }
 
 func trimEvents(t *testing.T, s engine.Store, before engine.Instant, most int64) {
 	t.Helper()
 	if err := historyOf(t, s).TrimEvents(t.Context(), before, most); err != nil {
-		t.Fatalf("Forget(%d, %d): %v", before, most, err)
+		t.Fatalf("TrimEvents(%d, %d): %v", before, most, err)
 	}
 }
 
@@ -70,7 +70,7 @@ func queryEvents(t *testing.T, s engine.Store, q engine.HistoryQuery) []engine.H
 	t.Helper()
 	all, err := collect(historyOf(t, s).QueryEvents(t.Context(), q))
 	if err != nil {
-		t.Fatalf("Past(%+v): %v", q, err)
+		t.Fatalf("QueryEvents(%+v): %v", q, err)
 	}
 	return all
 }
@@ -163,7 +163,7 @@ func (c *expectedHistory) fill(t *testing.T, o Open, n int) engine.Store {
 func (c *expectedHistory) compare(t *testing.T, s engine.Store, q engine.HistoryQuery) {
 	t.Helper()
 	if d := gocmp.Diff(c.matching(q), queryEvents(t, s, q), cmpopts.EquateEmpty()); d != "" {
-		t.Fatalf("Past(%+v) (-want +got):\n%s", q, d)
+		t.Fatalf("QueryEvents(%+v) (-want +got):\n%s", q, d)
 	}
 }
 
@@ -207,7 +207,7 @@ func testHistory(t *testing.T, o Open, n int) {
 	}
 	for _, q := range []engine.HistoryQuery{{Key: 99}, {Path: "order"}, {From: c.at + 1}, {Until: 1}, {Before: engine.HistoryCursor{At: 1}}} {
 		if got := queryEvents(t, s, q); len(got) > 0 {
-			t.Errorf("Past(%+v) yields %d events", q, len(got))
+			t.Errorf("QueryEvents(%+v) yields %d events", q, len(got))
 		}
 	}
 }

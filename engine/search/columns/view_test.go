@@ -132,7 +132,7 @@ func TestViews(t *testing.T) {
 	if want := []string{
 		"ann saved the view late orders", "ann saved the view Dead", "ann saved the view zz", "bob renamed the view zz to zz top", "bob saved the view zz top", "bob deleted the view Dead",
 	}; !slices.Equal(audit, want) || err != nil {
-		t.Errorf("it is told %q, %v", audit, err)
+		t.Errorf("the audit events are %q, %v", audit, err)
 	}
 
 	// Views survive a restart.
