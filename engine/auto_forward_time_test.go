@@ -121,7 +121,7 @@ func TestForwardingTime(t *testing.T) {
 				c.equal(fmt.Sprint(at), fmt.Sprint([]engine.Instant{morning.Add(5 * second), 0})) // TTL-8: the last one expired
 			}
 		},
-		"TTL-17 dead letters": func(c *clocked) { // likewise from a dead-letter subqueue, where time does not count
+		"TTL-17 dead letters": func(c *clocked) { // also from a dead-letter subqueue, where messages do not expire
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{})
 			c.send("a", engine.Content{MessageID: "m", TTL: 10 * second})

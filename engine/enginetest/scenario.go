@@ -20,53 +20,54 @@ import (
 //	#1
 //	#1 hello; expires in 1ms
 //
-// A command is words; a word with a space in it stands in double quotes. The commands and
-// their results:
+// A command consists of words. A word that contains a space is put in double quotes. The
+// commands and their results:
 //
-//	limit NAME VALUE                      nothing; a limit of the namespace, while that is empty
+//	limit NAME VALUE                      nothing; sets a limit of the namespace, which must be empty
 //	create KIND PATH [PROPERTY=VALUE …]   nothing; kinds are queue, topic, subscription
-//	update PATH PROPERTY=VALUE …          nothing; other properties stay
+//	update PATH PROPERTY=VALUE …          nothing; other properties are kept
 //	delete PATH                           nothing
 //	rules PATH +NAME -NAME …              nothing; adds true rules, removes rules
 //	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [session=ID] [size=1000] [via=PATH] [NAME=VALUE …]
-//	                                      the numbers; one batch; in schedules, id is the MessageId of
-//	                                      all messages, size makes bodies so many bytes long, other
-//	                                      names are properties
+//	                                      the sequence numbers; all messages are one batch. in is
+//	                                      the delay of scheduled messages, id the MessageId of all,
+//	                                      size the length of bodies; other names are properties
 //	receive PATH [n=3] [delete]           the messages, or "nothing"
 //	fetch PATH #NUMBER … [delete] [by=NAME]
-//	                                      the messages; by the receiver of a session
+//	                                      the messages; by names the receiver of a session
 //	complete|abandon|defer|release|renew|dead-letter BODY [reason=…] [description=…] [NAME=VALUE …]
 //	                                      nothing; settles the latest delivery with this body
 //	transaction NAME                      nothing; send and the settlements take within=NAME
-//	commit|rollback NAME                  the numbers of the messages sent in it, or nothing
+//	commit|rollback NAME                  the sequence numbers of the messages sent in it, or nothing
 //	peek PATH [from=#NUMBER] [session=ID] the messages
 //	cancel PATH #NUMBER …                 nothing
-//	open PATH as=NAME [credit=3]          nothing; a receiver that stays
+//	open PATH as=NAME [credit=3]          nothing; attaches a receiver
 //	close NAME                            nothing
-//	got NAME                              the messages that it got since the last got
-//	accept PATH [ID] as=NAME [delete]     the session that the receiver has from now on; without an
-//	                                      ID the next available one
-//	take NAME [n=3]                       the messages that its receiver gets, or "nothing"
-//	leave NAME                            nothing; as a lost connection does, where close gives a session back
+//	got NAME                              the messages that the receiver got since the last got
+//	accept PATH [ID] as=NAME [delete]     the session that the new receiver holds; without an ID
+//	                                      the next available one
+//	take NAME [n=3]                       the messages that the session's receiver gets, or "nothing"
+//	leave NAME                            nothing; like a lost connection, whereas close gives the session back
 //	renew-session NAME                    nothing
 //	state NAME [clear] [set=TEXT]         the state, or "none"
-//	sessions PATH [skip=1] [top=2]        the ids of those that have messages
+//	sessions PATH [skip=1] [top=2]        the ids of sessions that have messages
 //	break-session PATH ID                 nothing
-//	counts PATH                           how many are in which state
+//	counts PATH                           the number of messages in each state
 //	entities                              the paths of all entities
-//	events                                what happened since the last events
+//	events                                the events since the last events command
 //	operate VERB PATH #NUMBER [to=PATH] [in=5m] [copy] [drop]
 //	                                      an operator's operation on one message: resubmit, move,
 //	                                      extend, return, dead-letter, delete, break-lock, renew,
-//	                                      send-now, reschedule; the new number if there is one;
-//	                                      drop lets a duplicate be dropped at its destination
-//	purge PATH STATE …                    how many are gone
-//	batch-delete PATH N                   how many are gone
+//	                                      send-now, reschedule. The result is the new sequence
+//	                                      number, if any; drop allows the destination to drop a
+//	                                      duplicate
+//	purge PATH STATE …                    the number of removed messages
+//	batch-delete PATH N                   the number of removed messages
 //	touch|pin|unpin PATH                  nothing
-//	after DURATION                        nothing; time passes
+//	after DURATION                        nothing; advances the time
 //	needs sweeper                         nothing; the scenario needs a sweeper
 //
-// A refused command shows "refused: " and the reason, in a word.
+// The result of a refused command is "refused: " and the reason, in a word or two.
 type Scenario struct {
 	Name  string
 	parts []part

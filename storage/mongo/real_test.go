@@ -15,13 +15,13 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// Tests that need a real server. They run when MAYFLY_TEST_MONGO names one, and skip what that
-// server is not; compose.yaml starts a replica set for them.
+// realTests are tests that need a real server. They run when MAYFLY_TEST_MONGO names one, and
+// those are skipped for which it is not the right kind. compose.yaml starts a replica set.
 //
-//	election   replica set      commits go on through a step-down of the primary, and none is lost
+//	election   replica set      commits continue during a step-down of the primary, and none is lost
 //	majority   replica set      an acknowledged write is read from a majority at once, without a session
 //	purge      TTL indexes      the server removes documents with a purgeAt in the past, and nothing else
-//	indexes    MongoDB itself   every index is made
+//	indexes    MongoDB itself   every index is created
 //	shards     mongos           an _id is unique, and ranges are in order, across shards
 var realTests = []struct {
 	name string
