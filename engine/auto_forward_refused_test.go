@@ -237,7 +237,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantIDs("b", "m", "n") // in order (FWD-11)
 			c.equal(c.ns.NextDue(), engine.Instant(0))
 		},
-		"FWD-8 another destination": func(c *clocked) { // is tried at once
+		"FWD-8 another destination": func(c *clocked) { // the new destination is tried at once
 			c.queue("b", engine.Config{RequiresSession: true})
 			c.queue("z", engine.Config{})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})

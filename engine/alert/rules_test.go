@@ -146,7 +146,7 @@ func TestExtendAfterAnOperatorExtended(t *testing.T) {
 		w.wantFired(id, 1)
 		w.must(w.b.Extend(w.Context(), w.b.Rows("q")[0].Message.Key, w.b.ClockTime().Add(5*second), "somebody"))
 		w.pass(2 * second)
-		w.wantFired(id, 2) // for another expiry time
+		w.wantFired(id, 2) // it fires again for another expiry time
 	})
 }
 

@@ -142,7 +142,7 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
-		const many = 10_000 // more than two turns' worth
+		const many = 10_000 // more than two turns deliver
 		for range many / 1000 {
 			w.send("q", make([]string, 1000)...)
 		}

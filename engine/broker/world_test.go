@@ -162,7 +162,7 @@ func start(t *testing.T, o broker.Options) *world {
 	return startOn(t, f, func() engine.Store { return f }, o)
 }
 
-// startOn is start on f, which opened returns for each opening.
+// startOn starts a world on f; opened returns the store of each opening.
 func startOn(t *testing.T, f *flaky, opened func() engine.Store, o broker.Options) *world {
 	t.Helper()
 	w := &world{T: t, store: f}

@@ -162,8 +162,8 @@ func TestZeroes(t *testing.T) {
 func TestFieldsToCome(t *testing.T) {
 	want := engine.Message{Key: 1 << 60, Content: 7, Subqueue: 3, Extra: &engine.Extra{By: "somebody"}}
 	b := Append(nil, want)
-	b = append(b, 90<<1&0x7f|0x80, 1, 200, 1)           // a number
-	b = append(b, 91<<1&0x7f|0x81, 1, 3, 'n', 'e', 'w') // and bytes
+	b = append(b, 90<<1&0x7f|0x80, 1, 200, 1)           // a field with a number
+	b = append(b, 91<<1&0x7f|0x81, 1, 3, 'n', 'e', 'w') // a field with bytes
 	got, err := Parse(b)
 	if err != nil {
 		t.Fatal(err)

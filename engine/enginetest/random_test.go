@@ -54,7 +54,7 @@ func draw(seed uint64) []step {
 // charged with the memory that their messages take. In the latter case no quota is reached.
 type mode struct{ sweeping, charged bool }
 
-// run runs a walk. A fault that is not empty is the failure.
+// run runs a walk and returns why it failed, or "" if it did not.
 func run(steps []step, is mode, reached map[pair]int) (x *walk, fault string) {
 	x = newWalk(is, reached)
 	defer func() {
