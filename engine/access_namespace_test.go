@@ -110,7 +110,7 @@ func TestAccessRulesOfTheNamespaceThatAreRefused(t *testing.T) {
 	}
 }
 
-// A change that the store refuses has not happened.
+// A change that the store refuses has no effect.
 func TestAccessRulesAreUndone(t *testing.T) {
 	c := newClocked(t, asked)
 	_, err := c.ns.SetAccessRule(c.now, engine.AccessRule{Name: "a", Rights: engine.SendRight}, "")

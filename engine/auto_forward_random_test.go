@@ -68,7 +68,7 @@ type network struct {
 	ids   int
 	there map[string]bool // ids of messages that were accepted and not completed
 
-	deals []openTx       // transactions
+	deals []openTx       // open transactions
 	fates map[string]int // how many transactions had each outcome
 }
 

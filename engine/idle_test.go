@@ -59,7 +59,7 @@ func TestIdlenessMatrix(t *testing.T) {
 		take("receive and delete", engine.ReceiveAndDelete, here),
 		take("receive a dead letter", engine.PeekLock, engine.Path.DeadLetter),
 		{"IDLE-7 receive nothing", func(c *clocked, p engine.Path, _ stock) error {
-			c.nothing(p.DeadLetter()) // its one dead letter is locked
+			c.nothing(p.DeadLetter()) // the only dead letter is locked
 			return nil
 		}},
 		settle(engine.Complete), settle(engine.Abandon), settle(engine.Defer), settle(engine.DeadLetter), settle(engine.Release),

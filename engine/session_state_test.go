@@ -245,7 +245,7 @@ func TestSessionOperators(t *testing.T) {
 			c.equal(until, c.now.Add(minute))
 			c.equal(c.about("q", "s").LockedUntil, until)
 			c.equal(c.about("q", "s").Lock.By, "receiver")
-			var reasons []string // of the session, for the other messages locked in it, and of the message that the operator chose
+			var reasons []string // the renewal has one event of the session and one of the chosen message
 			for _, e := range c.events[from:] {
 				reasons = append(reasons, fmt.Sprint(e.Kind, " ", e.Session, e.Content.MessageID(), " ", e.Actor, " ", e.Audit))
 			}

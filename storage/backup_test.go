@@ -408,7 +408,7 @@ func TestRestoreViaAnotherStore(t *testing.T) {
 			dir := t.TempDir()
 			at := func(name string) string { return "sqlite:" + filepath.Join(dir, name) }
 			for range 3 {
-				opened(t, at("first")).Close() // its epoch is later than that of the store it is restored into
+				opened(t, at("first")).Close() // so that its epoch is later than that of the store that is restored into
 			}
 			used(t, at("first"), 150)
 			other := via(t)

@@ -32,8 +32,8 @@ type world struct {
 type lasting struct {
 	*memory.Store
 	mu    sync.Mutex
-	err   error  // of commits; guarded by mu
-	blind error  // of reading bodies; guarded by mu
+	err   error  // error of commits; guarded by mu
+	blind error  // error of reading bodies; guarded by mu
 	then  func() // called with the next commit; guarded by mu
 	epoch uint64
 }

@@ -140,7 +140,7 @@ func TestTombstonesGo(t *testing.T) {
 		time.Sleep(tombstoneRetention - sweepEvery)
 		commit(&engine.Batch{})
 		time.Sleep(sweepEvery / 2)
-		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, namespaceSettings: 2}, left()) // not before their time
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, namespaceSettings: 2}, left()) // nothing is removed before its time
 		for range 3 {
 			time.Sleep(sweepEvery)
 			commit(&engine.Batch{})

@@ -172,7 +172,7 @@ func TestTornDigests(t *testing.T) {
 	}
 }
 
-// TestCompactSweepsOutdated returns the room of dropped MessageIds.
+// TestCompactSweepsOutdated checks that Compact frees the space of dropped MessageIds.
 func TestCompactSweepsOutdated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
