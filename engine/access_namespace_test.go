@@ -70,7 +70,7 @@ func testAccess(c *clocked, again bool) {
 		"create RootManageSharedAccessKey (Manage)", "create ci (Send)", "update ci (Listen)", "new secondary key of ci",
 		"new primary key of RootManageSharedAccessKey", "remove ci",
 	}, rights); d != "" {
-		c.Errorf("told (-want +got):\n%s", d)
+		c.Errorf("events (-want +got):\n%s", d)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestAccessRulesOfTheNamespaceThatAreRefused(t *testing.T) {
 	}
 }
 
-// A change that the store refuses has not happened.
+// A change that the store refuses has no effect.
 func TestAccessRulesAreUndone(t *testing.T) {
 	c := newClocked(t, asked)
 	_, err := c.ns.SetAccessRule(c.now, engine.AccessRule{Name: "a", Rights: engine.SendRight}, "")

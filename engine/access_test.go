@@ -68,10 +68,10 @@ func TestAccessRulesOfAnEntity(t *testing.T) {
 		t.Errorf("after an update (-want +got):\n%s", d)
 	}
 	if e := last[len(last)-1]; e.Reason != "UserMetadata, AuthorizationRules" || len(e.Entity.Config.AuthorizationRules) != 10 {
-		t.Errorf("the event tells %q of %v", e.Reason, e.Entity.Config)
+		t.Errorf("the event has reason %q and config %v", e.Reason, e.Entity.Config)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", last, c.state("q"), want[0]); strings.Contains(text, "secret") {
-		t.Errorf("a key was told: %s", text)
+		t.Errorf("an event or the state contains a key: %s", text)
 	}
 	for _, e := range last {
 		if e.Entity != nil && e.Entity.Config.AuthorizationRules[0].PrimaryKey != "" {
@@ -126,8 +126,8 @@ func TestAccessRulesThatAreRefused(t *testing.T) {
 	}
 }
 
-// The rules of a queue are added, changed, renewed and removed one by one, as the namespace's
-// are.
+// The rules of a queue are added, changed, renewed and removed one by one, like those of the
+// namespace.
 func TestAccessRulesOneByOne(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{ForwardTo: "", UserMetadata: "kept"})
@@ -138,7 +138,7 @@ func TestAccessRulesOneByOne(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", did, d)
 		}
 		if e := c.events[len(c.events)-1]; e.Kind != engine.EventEntityUpdated || e.Actor != "me" || e.Reason != engine.AuthorizationRules || e.Entity.Config.UserMetadata != "kept" {
-			t.Errorf("%s: told %+v", did, e)
+			t.Errorf("%s: the last event is %+v", did, e)
 		}
 	}
 	one := engine.AccessRule{Name: "b", Rights: engine.SendRight, PrimaryKey: "k1", SecondaryKey: "k2"}

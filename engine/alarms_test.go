@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check fails t if s breaks its invariants.
+// check fails t if s violates its invariants.
 func (s *alarms) check(t interface{ Fatalf(string, ...any) }) {
 	if len(s.last) != len(s.chunks) {
 		t.Fatalf("%d chunks have %d ends", len(s.chunks), len(s.last))
@@ -29,7 +29,7 @@ func (s *alarms) check(t interface{ Fatalf(string, ...any) }) {
 		n += len(c)
 	}
 	if n != s.n {
-		t.Fatalf("len is %d, but there are %d", s.n, n)
+		t.Fatalf("n is %d, but there are %d alarms", s.n, n)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestAlarmsFillChunksAndGiveThemBack(t *testing.T) {
 		s.add(i, 1)
 	}
 	if len(s.chunks) != 100 {
-		t.Errorf("added in order, they take %d chunks, want 100", len(s.chunks))
+		t.Errorf("alarms added in order take %d chunks, want 100", len(s.chunks))
 	}
 	for i := range Instant(100 * chunkSize) {
 		if i%32 != 0 {
@@ -128,7 +128,7 @@ func TestAlarmsFillChunksAndGiveThemBack(t *testing.T) {
 		s.remove(a.at, a.seq)
 	}
 	if s.len() != 0 || cap(s.chunks) > 4 || cap(s.last) > 4 {
-		t.Errorf("drained, there is room for %d chunks", cap(s.chunks))
+		t.Errorf("after draining, there is room for %d chunks", cap(s.chunks))
 	}
 	if diff := cmp.Diff(0, s.countBefore(1<<60)); diff != "" {
 		t.Error(diff)

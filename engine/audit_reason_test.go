@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The reasons of setting and access events are parsed back.
+// The reasons of setting and access events parse back into their actions.
 func TestActionsAreReadBack(t *testing.T) {
 	for _, did := range SettingActionKinds() {
 		d := SettingAction{Kind: did, Name: "late orders"}
@@ -28,7 +28,7 @@ func TestActionsAreReadBack(t *testing.T) {
 		"saved the view from here to there":                   {Kind: SavedView, Name: "from here to there"},
 		"renamed the view from here to there":                 {Kind: RenamedView, Name: "from here", To: "there"},
 		"renamed the template from a to b to c":               {}, // "from a to b", or "from a"?
-		SettingAction{RenamedView, "way to", "town"}.String(): {}, // the name may be "way", too
+		SettingAction{RenamedView, "way to", "town"}.String(): {}, // the name may also be "way"
 		"renamed the view orders":                             {},
 		"switched on the alert rule Paid late":                {Kind: SwitchedOnAlert, Name: "Paid late"},
 		"painted the view blue":                               {},
@@ -39,7 +39,7 @@ func TestActionsAreReadBack(t *testing.T) {
 		}
 	}
 	if d, ok := ParseAccessAction("lend ci"); ok {
-		t.Errorf("an access rule was lent: %+v", d)
+		t.Errorf("an unknown access action was parsed: %+v", d)
 	}
 }
 

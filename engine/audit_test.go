@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// auditEntry is the compared part of an audited event.
+// auditEntry is the part of an audited event that tests compare.
 type auditEntry struct {
 	Kind   string
 	Path   engine.Path
@@ -17,15 +17,15 @@ type auditEntry struct {
 	Count  int64
 }
 
-// An audited step is a step that adds an audit event.
+// An audited is a step that adds an audit event.
 type audited struct {
 	prepare func(c *clocked) engine.Key
 	do      func(c *clocked, k engine.Key) error
 	want    []auditEntry
 }
 
-// sentTo prepares some entities and sends messages with these ids to q; the key is the first
-// one's.
+// sentTo prepares some entities and sends messages with these ids to q. It returns the key of
+// the first.
 func sentTo(ids ...string) func(*clocked) engine.Key {
 	return func(c *clocked) engine.Key {
 		c.queue("q", engine.Config{})
@@ -134,20 +134,20 @@ func TestAudit(t *testing.T) {
 		run(t, rules{name: func(c *clocked) {
 			k := tc.prepare(c)
 			c.step()
-			// What the store refuses was not done, and there is no event.
+			// A step that the store refuses is undone, without an event.
 			c.must(tc.do(c, k))
 			c.ns.Rollback()
 			if hard, _ := c.ns.Pending(); hard {
-				c.Error("something is left to be made durable of a step that was taken back")
+				c.Error("after the rollback there is still something to commit durably")
 			}
 			if fx := c.ns.Flush(c.now, true); len(fx.Events) > 0 {
-				c.Errorf("a step that was taken back is told of: %+v", fx.Events)
+				c.Errorf("a step that was rolled back has events: %+v", fx.Events)
 			}
 			c.ns.Seal(true)
 
 			c.must(tc.do(c, k))
 			if hard, _ := c.ns.Pending(); !hard {
-				c.Error("what an operator did may be forgotten")
+				c.Error("an operator's step is not committed durably")
 			}
 			from := len(c.events)
 			c.step()
@@ -166,7 +166,7 @@ func (c *clocked) wantAudit(from int, want []auditEntry) {
 		}
 		got = append(got, auditEntry{e.Kind.String(), e.Path, e.To, e.Reason, e.Count})
 		if e.Actor != "operator" || e.At != c.now {
-			c.Errorf("%v is told to be done by %q at %v", e.Kind, e.Actor, e.At)
+			c.Errorf("event %v has the actor %q at %v", e.Kind, e.Actor, e.At)
 		}
 	}
 	if d := gocmp.Diff(want, got); d != "" {
@@ -174,8 +174,8 @@ func (c *clocked) wantAudit(from int, want []auditEntry) {
 	}
 }
 
-// Actions of clients and time are not audited, consequences of an operator's action have
-// separate events, and a request that changes nothing has none.
+// Actions of clients and changes made by time are not audited. Consequences of an operator's
+// action have separate events, and a request that changes nothing has none.
 func TestNoAudit(t *testing.T) {
 	run(t, rules{
 		"clients": func(c *clocked) {
@@ -245,13 +245,13 @@ func TestEventNames(t *testing.T) {
 	for k := engine.EventSent; k <= engine.EventMemoryFree; k++ {
 		name := k.String()
 		if was, twice := seen[name]; twice || len(name) < 3 || name[:3] == "eve" {
-			t.Errorf("event %d is called %q, as event %d is", k, name, was)
+			t.Errorf("event %d has the name %q of event %d", k, name, was)
 		}
 		seen[name] = k
 	}
 	for _, k := range []engine.EventKind{0, engine.EventMemoryFree + 1, 255} {
 		if name := k.String(); len(name) < 7 || name[:6] != "event-" {
-			t.Errorf("the unknown event %d is called %q", k, name)
+			t.Errorf("the unknown event kind %d has the name %q", k, name)
 		}
 	}
 }

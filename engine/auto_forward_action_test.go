@@ -7,9 +7,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// died makes a topic whose subscription s gets, changed by an action, a message that was
-// dead-lettered elsewhere with reason "old" and description "long ago" and forwarded from
-// there.
+// died makes a topic with a subscription s that has an action. A message that was dead-lettered
+// elsewhere with reason "old" and description "long ago" is forwarded from there to the topic.
 func (c *clocked) died(action string) (s engine.Path) {
 	c.Helper()
 	c.topic("t", engine.Config{})
@@ -21,11 +20,11 @@ func (c *clocked) died(action string) (s engine.Path) {
 	return s
 }
 
-// An earlier dead-letter reason is not part of what an action rewrites.
+// An action does not rewrite an earlier dead-letter reason.
 func TestActionOnDeadLetters(t *testing.T) {
 	const changed = "SET color='red'"
 	run(t, rules{
-		"ACT-1, FWD-9 as others": func(c *clocked) { // the reason is seen and kept as without an action
+		"ACT-1, FWD-9 as others": func(c *clocked) { // the reason is visible and kept as without an action
 			s := c.died(changed)
 			plain := c.sub("t", "plain", engine.Config{})
 			c.sends("q", "n")
@@ -57,7 +56,7 @@ func TestActionOnDeadLetters(t *testing.T) {
 			c.move(engine.Move{Key: c.key(s), To: "z"})
 			c.equal(c.properties(c.receive("z")), "mine=1 color=red RuleName=change")
 		},
-		"ACT-2": func(c *clocked) { // they are properties now, which an action may set
+		"ACT-2": func(c *clocked) { // reason and description are properties now, which an action may set
 			s := c.died("SET DeadLetterReason='other'; SET seen=DeadLetterErrorDescription")
 			d := c.receive(s)
 			c.equal(c.properties(d), "mine=1 seen=long ago RuleName=change DeadLetterReason=other DeadLetterErrorDescription=long ago")

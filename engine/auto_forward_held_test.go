@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// Held messages are not even visited when others are forwarded (FWD-6, FWD-8): the test sets
-// them to nil, so a visit panics.
+// Held messages are not even visited when others are forwarded (FWD-6, FWD-8). The test sets
+// them to nil, so a visit would panic.
 func TestHeldCostNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hops int64
@@ -35,7 +35,7 @@ func TestHeldCostNothing(t *testing.T) {
 				must(err)
 				ns.Sweep(now, 100)
 			}
-			for range n { // every other one may be forwarded
+			for range n { // every second message may be forwarded
 				send("b", 10)
 				send("a", tc.size)
 			}
@@ -58,7 +58,7 @@ func TestHeldCostNothing(t *testing.T) {
 			}
 			b := ns.entities["b"].dead
 			if b.forwarding.held.len() != n || b.order.ready() != 0 {
-				t.Fatalf("%d are held, %d are not", b.forwarding.held.len(), b.order.ready())
+				t.Fatalf("%d messages are held, %d are not", b.forwarding.held.len(), b.order.ready())
 			}
 			hidden := map[Seq]*message{}
 			for m := range b.forwarding.held.from(0) {
@@ -78,7 +78,7 @@ func TestHeldCostNothing(t *testing.T) {
 			func() {
 				defer func() {
 					if r := recover(); r != nil {
-						t.Errorf("one that is held was looked at: %v", r)
+						t.Errorf("a held message was visited: %v", r)
 					}
 				}()
 				for i := range free { // from the last to the first: below all held messages

@@ -10,7 +10,7 @@ import (
 
 func TestForwardingHops(t *testing.T) {
 	run(t, rules{
-		"FWD-6, §6.2#5, CONF-25": func(c *clocked) { // four hops; the fifth is not made
+		"FWD-6, §6.2#5, CONF-25": func(c *clocked) { // four hops; there is no fifth
 			c.chain("q1", "q2", "q3", "q4", "q5", "q6")
 			c.update("q5", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "q1" })
 			c.sends("q1", "m")
@@ -23,7 +23,7 @@ func TestForwardingHops(t *testing.T) {
 				c.wantCounts(p, engine.Counts{})
 			}
 			c.wantCounts("q5", engine.Counts{DeadLetter: 1})
-			c.restart() // it stays after a restart as well
+			c.restart() // the message also stays after a restart
 			c.sweep()
 			c.wantCounts("q5", engine.Counts{DeadLetter: 1})
 			c.sends("q2", "shorter") // four hops are one less than five
@@ -68,7 +68,7 @@ func TestForwardingHops(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b/$DeadLetterQueue", "m")
 		},
-		"FWD-6 many": func(c *clocked) { // however many hops are allowed, a cycle ends
+		"FWD-6 many": func(c *clocked) { // whatever the limit on hops, a cycle ends
 			c.limit(func(l *engine.Limits) { l.ForwardHops = 1000 })
 			c.queue("a", engine.Config{})
 			c.queue("b", engine.Config{ForwardTo: "a"})
@@ -85,7 +85,7 @@ func TestForwardingHops(t *testing.T) {
 			c.sweep()
 			c.wantDead("a", hops, "The maximum number of allowed hops when forwarding between queues has been exceeded. This value is set to 0.")
 		},
-		"FWD-6 dead letters": func(c *clocked) { // dead letters' fifth hop is not made either: they stay, and others pass them
+		"FWD-6 dead letters": func(c *clocked) { // dead letters make no fifth hop either: they stay, and others pass them
 			c.queue("z", engine.Config{})
 			c.chain("q1", "q2", "q3", "q4", "q5")
 			c.update("q5", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "z" })
@@ -102,7 +102,7 @@ func TestForwardingHops(t *testing.T) {
 			for _, r := range c.rows("q5/$DeadLetterQueue") {
 				c.equal(r.Message.Extra.Reason, "bad") // its dead-letter reason stays
 			}
-			c.equal(c.ns.NextDue(), engine.Instant(0)) // and it is not tried again
+			c.equal(c.ns.NextDue(), engine.Instant(0)) // and forwarding is not tried again
 		},
 		"FWD-10": func(c *clocked) { // resubmission resets the count
 			c.chain("q1", "q2", "q3", "q4", "q5", "q6")
@@ -117,7 +117,7 @@ func TestForwardingHops(t *testing.T) {
 			c.move(engine.Move{Key: c.rows("q5/$DeadLetterQueue")[0].Message.Key, To: "q2"})
 			c.sweep()
 			c.wantCounts("q6", engine.Counts{Active: 1})
-			c.move(engine.Move{Key: c.key("q5/$DeadLetterQueue")}) // back to where it died, and one hop
+			c.move(engine.Move{Key: c.key("q5/$DeadLetterQueue")}) // back to its dead-letter source, and one hop on
 			c.sweep()
 			c.wantCounts("q6", engine.Counts{Active: 2})
 			c.equal(c.rows("q6")[1].Message.Hops, uint8(1))
@@ -125,7 +125,7 @@ func TestForwardingHops(t *testing.T) {
 	})
 }
 
-// A sweep forwards no more than its limit, and continues where it was.
+// A sweep forwards at most its limit of messages, and the next continues where it stopped.
 func TestForwardingInSlices(t *testing.T) {
 	c := newClocked(t, asked)
 	c.topic("t", engine.Config{})
@@ -150,8 +150,8 @@ func TestForwardingInSlices(t *testing.T) {
 	}
 }
 
-// A sent message reaches its destination in the same turn, before its sender is answered,
-// however little else is done in it.
+// A sent message reaches its destination in the same turn, before its sender gets an answer,
+// even if that turn has room for little other work.
 func TestForwardingAtOnce(t *testing.T) {
 	c := newClocked(t, asked)
 	c.chain("a", "b", "c", "d", "e")
@@ -170,7 +170,7 @@ func TestForwardingAtOnce(t *testing.T) {
 	c.equal(e.Counts.Active, int64(500))
 }
 
-// Held messages cost those behind them nothing.
+// Held messages add no cost for the messages behind them.
 func TestHeldDeadLetters(t *testing.T) {
 	c := newClocked(t, asked)
 	c.limit(func(l *engine.Limits) { l.ForwardHops = 1 })

@@ -38,7 +38,7 @@ func TestForwardingLosesNothing(t *testing.T) {
 				n.update(p, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			}
 			n.pass(time.Minute)
-			for range 100 { // everything that can move has moved
+			for range 100 { // until every message that can be forwarded has been
 				n.sweep()
 				n.pass(2 * time.Second)
 			}
@@ -53,9 +53,9 @@ func TestForwardingLosesNothing(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("what became of transactions: %v", fates)
+	t.Logf("transactions by outcome: %v", fates)
 	for _, what := range []string{"committed", "failed", "rolled back", "over", "too many", "taken back"} {
-		if fates[what] == 0 && longtest.Enabled(t) { // a few seeds need not include all
+		if fates[what] == 0 && longtest.Enabled(t) { // a few seeds need not cover all outcomes
 			t.Errorf("no transaction was %s", what)
 		}
 	}
@@ -68,16 +68,16 @@ type network struct {
 	ids   int
 	there map[string]bool // ids of messages that were accepted and not completed
 
-	deals []openTx       // transactions
-	fates map[string]int // how many had each outcome
+	deals []openTx       // open transactions
+	fates map[string]int // how many transactions had each outcome
 }
 
 func (n *network) queues() []engine.Path { return []engine.Path{"a", "b", "c", "d"} }
 
 func (n *network) any() engine.Path { return n.queues()[n.r.IntN(4)] }
 
-// turn does some random operations and has them committed, refused by the store or lost in a
-// crash.
+// turn does some random operations and then has them committed, refused by the store or lost in
+// a crash.
 func (n *network) turn() {
 	before, deals := maps.Clone(n.there), slices.Clone(n.deals)
 	for range 1 + n.r.IntN(3) {
@@ -166,7 +166,7 @@ func (n *network) elsewhere(p engine.Path) string {
 	return ""
 }
 
-// settleSome receives somewhere and settles the messages in some way.
+// settleSome receives from a random queue and settles the messages in random ways.
 func (n *network) settleSome() {
 	p := n.any()
 	if n.r.IntN(3) == 0 {
@@ -202,7 +202,7 @@ func (n *network) compare() {
 			for _, r := range n.rows(p) {
 				id := r.Content.MessageID()
 				if seen[id] || !n.there[id] {
-					n.Fatalf("message %s is in %s, and somewhere else or completed", id, p)
+					n.Fatalf("message %s is in %s, and also elsewhere or completed", id, p)
 				}
 				if r.Message.Hops > 4 {
 					n.Fatalf("message %s was forwarded %d times", id, r.Message.Hops)
@@ -212,6 +212,6 @@ func (n *network) compare() {
 		}
 	}
 	if len(seen) != len(n.there) {
-		n.Fatalf("%d messages are there, of %d", len(seen), len(n.there))
+		n.Fatalf("there are %d messages, want %d", len(seen), len(n.there))
 	}
 }

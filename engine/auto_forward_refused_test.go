@@ -9,7 +9,7 @@ import (
 )
 
 func TestForwardingRefused(t *testing.T) {
-	fill := func(c *clocked, p engine.Path) engine.Delivery { // makes a queue of a megabyte with one locked message that leaves little room
+	fill := func(c *clocked, p engine.Path) engine.Delivery { // makes a queue of one megabyte with one locked message that leaves little room
 		c.queue(p, engine.Config{MaxSizeInMegabytes: 1, MaxMessageSizeInKilobytes: 1024})
 		c.big(p, 1<<20-200)
 		return c.receive(p)
@@ -33,7 +33,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantCounts("b", engine.Counts{Active: 1})
 		},
-		"FWD-7 deleted": func(c *clocked) { // and the source's description stays
+		"FWD-7 deleted": func(c *clocked) { // the source keeps its description
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{ForwardTo: "b"})
 			c.remove("b")
@@ -41,7 +41,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sends("a", "m")
 			c.sweep()
 			c.wantFailed("a", "Destination 'b' does not exist.")
-			c.topic("B", engine.Config{}) // another entity of that name is accepted
+			c.topic("B", engine.Config{}) // another entity of that name is used as destination
 			s := c.sub("B", "s", engine.Config{})
 			c.sends("a", "n")
 			c.sweep()
@@ -92,7 +92,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.pass(10 * time.Second)
 			c.sweep()
-			c.wantCounts("a", engine.Counts{DeadLetter: 2}) // in order: the small one too
+			c.wantCounts("a", engine.Counts{DeadLetter: 2}) // in order: the small message waits too
 			c.wantCounts("b", engine.Counts{Locked: 1})
 			c.complete(held)
 			c.pass(time.Second)
@@ -100,14 +100,14 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantCounts("a", engine.Counts{})
 			c.wantIDs("b", "", "small")
 		},
-		"FWD-7 room": func(c *clocked) { // to the byte, for every copy
+		"FWD-7 room": func(c *clocked) { // the destination has room to the byte, for every copy
 			c.limit(func(l *engine.Limits) { l.EntitySize = 1000 })
 			c.topic("t", engine.Config{})
 			one := c.sub("t", "one", engine.Config{})
 			c.sub("t", "two", engine.Config{})
 			c.topic("src", engine.Config{})
 			s := c.sub("src", "s", engine.Config{ForwardTo: "t"})
-			c.big("t", 300) // twice
+			c.big("t", 300) // one copy in each of two subscriptions
 			c.big("src", 201)
 			c.sweep()
 			c.wantFailed(s, "Destination 't' does not accept the message: The maximum entity size")
@@ -118,18 +118,18 @@ func TestForwardingRefused(t *testing.T) {
 			c.topic("own", engine.Config{}) // the forwarded message frees the room that its copy needs
 			s = c.sub("own", "s", engine.Config{ForwardTo: "own"})
 			other := c.sub("own", "other", engine.Config{})
-			c.big("own", 334) // two copies, and a third for the forwarded one, which would make four there
+			c.big("own", 334) // two copies, and a third for the forwarded one, which would make four in all
 			c.sweep()
 			c.wantCounts(other, engine.Counts{Active: 1})
 			c.wantCounts(s, engine.Counts{DeadLetter: 1})
 			c.purge(s.DeadLetter())
 			c.purge(other)
-			c.big("own", 250) // 500; 750; and a fourth hop has no room
+			c.big("own", 250) // 500; 750; and the fourth hop finds no room
 			c.sweep()
 			c.wantCounts(other, engine.Counts{Active: 3})
 			c.wantCounts(s, engine.Counts{DeadLetter: 1})
 		},
-		"FWD-8 a second later": func(c *clocked) { // not before, and without other work in between
+		"FWD-8 a second later": func(c *clocked) { // tried again not before, and without other work in between
 			c.queue("b", engine.Config{Status: engine.StatusDisabled})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
 			c.sends("a", "m", "n")
@@ -177,7 +177,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m")
 		},
-		"FWD-8 as it is": func(c *clocked) { // messages that a destination rejects as they are do not block others
+		"FWD-8 as it is": func(c *clocked) { // messages that a destination always rejects do not block others
 			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
 			c.big("a", 1025)
@@ -219,7 +219,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantCounts("b", engine.Counts{Active: 4})
 			c.wantCounts("a", engine.Counts{DeadLetter: 1})
 		},
-		"FWD-8 another of that name": func(c *clocked) { // one that requires sessions, and then one that does not
+		"FWD-8 another of that name": func(c *clocked) { // a destination that requires sessions, and then one that does not
 			c.queue("b", engine.Config{RequiresSession: true})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
 			c.sends("a", "m", "n")
@@ -237,7 +237,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantIDs("b", "m", "n") // in order (FWD-11)
 			c.equal(c.ns.NextDue(), engine.Instant(0))
 		},
-		"FWD-8 another destination": func(c *clocked) { // is tried at once
+		"FWD-8 another destination": func(c *clocked) { // the new destination is tried at once
 			c.queue("b", engine.Config{RequiresSession: true})
 			c.queue("z", engine.Config{})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})

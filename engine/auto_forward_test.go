@@ -17,7 +17,7 @@ const (
 	hops   = "MaxTransferHopCountExceeded"
 )
 
-// chain makes queues, each of which forwards to the next.
+// chain creates queues, each of which forwards to the next.
 func (c *clocked) chain(paths ...engine.Path) {
 	c.Helper()
 	for i, p := range slices.Backward(paths) {
@@ -30,7 +30,7 @@ func (c *clocked) chain(paths ...engine.Path) {
 }
 
 // wantFailed requires one dead letter that could not be forwarded, with a description that
-// begins so.
+// begins with this text.
 func (c *clocked) wantFailed(p engine.Path, description string) {
 	c.Helper()
 	r := c.row(p.DeadLetter())
@@ -74,7 +74,7 @@ func TestForwarding(t *testing.T) {
 				c.equal(count(p, "queue "+to), 1)
 				c.equal(count(p, "dead letter of a queue "+to), 1)
 			}
-			c.equal(count("dest", "copy 0"), 2) // of s0, and the dead letter of d0
+			c.equal(count("dest", "copy 0"), 2) // one of s0, and the dead letter of d0
 			c.equal(count(in, "copy 1"), 2)
 			c.equal(count("dest", "copy 1"), 1)
 			for _, s := range c.ns.States(0) {
@@ -82,14 +82,14 @@ func TestForwarding(t *testing.T) {
 					c.Errorf("%s has %+v", s.Path, s.Counts)
 				}
 			}
-			c.wantCounts("src/Subscriptions/d0", engine.Counts{Active: 1}) // it came last and is not dead-lettered
+			c.wantCounts("src/Subscriptions/d0", engine.Counts{Active: 1}) // it arrived last and is not dead-lettered
 		},
 		"FWD-2": func(c *clocked) { // the destination must exist, so a chain is made from its end
 			for _, cfg := range []engine.Config{{ForwardTo: "b"}, {ForwardDeadLetteredMessagesTo: "b"}, {ForwardTo: "t/Subscriptions/s"}} {
 				c.refused(engine.ErrArgument, func() error {
 					_, err := c.ns.Create(c.now, engine.Queue, "a", cfg, "")
 					if e, ok := errors.AsType[*engine.PropertyError](err); !ok || e.SubCode != 40401 {
-						c.Errorf("it says %v", err)
+						c.Errorf("the error is %v", err)
 					}
 					return err
 				})
@@ -102,7 +102,7 @@ func TestForwarding(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m")
 		},
-		"FWD-3": func(c *clocked) { // in exactly one place, even if the store fails in between
+		"FWD-3": func(c *clocked) { // a message is in exactly one place, even if the store fails in between
 			c.chain("a", "b", "c")
 			c.sends("a", "m")
 			for hop := range 3 {
@@ -122,7 +122,7 @@ func TestForwarding(t *testing.T) {
 				for n := len(c.events); hop < 2 && len(c.events) == n; c.step() {
 					c.ns.Sweep(c.now, 1)
 					if hard, _ := c.ns.Pending(); !hard && c.ns.Unpublished() > 0 {
-						c.Error("a hop need not be durable")
+						c.Error("a hop is not committed durably")
 					}
 				}
 				c.restart()
@@ -152,7 +152,7 @@ func TestForwarding(t *testing.T) {
 			c.step()
 			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies), 0)
 		},
-		"FWD-3 duplicates": func(c *clocked) { // the destination's detection applies, and duplicates take no room or number
+		"FWD-3 duplicates": func(c *clocked) { // the destination detects duplicates, which take no room and no number
 			c.limit(func(l *engine.Limits) { l.EntitySize = 300 })
 			c.queue("b", engine.Config{RequiresDuplicateDetection: true})
 			c.topic("t", engine.Config{RequiresDuplicateDetection: true})
@@ -188,7 +188,7 @@ func TestForwarding(t *testing.T) {
 			c.equal(len(c.store.messages), 4)
 			c.equal(len(c.store.contents), 4)
 		},
-		"FWD-3, §1.5": func(c *clocked) { // nor more ids than it may remember; messages without an id need none
+		"FWD-3, §1.5": func(c *clocked) { // nor does a queue remember more ids than it may; messages without an id do not count
 			c.limit(func(l *engine.Limits) { l.DuplicateIDs = 1 })
 			c.queue("b", engine.Config{RequiresDuplicateDetection: true})
 			c.queue("a", engine.Config{ForwardTo: "b"})
@@ -224,12 +224,12 @@ func TestForwarding(t *testing.T) {
 			c.pass(minute)
 			c.sweep()
 			if err := c.settle(locked, engine.Complete); err == nil {
-				c.Error("it was completed where it no longer is")
+				c.Error("a message was completed in a queue that it has left")
 			}
 			c.wantIDs("q", "2 u", "3 u", "1 u")
 			c.wantCounts("u", engine.Counts{})
 		},
-		"FWD-4 into sessions": func(c *clocked) { // of a queue, a subscription and their dead letters
+		"FWD-4 into sessions": func(c *clocked) { // into a queue, a subscription and their dead letters
 			c.queue("s", sessionful)
 			c.topic("news", engine.Config{})
 			in := c.sub("news", "in", sessionful)
@@ -303,12 +303,12 @@ func TestForwarding(t *testing.T) {
 			props := m.Message.Properties(got)
 			c.equal(fmt.Sprint(got.MessageID, got.SessionID, got.CorrelationID, got.Subject, props[0].Name, props[0].Value.Text(), props[1].Name, len(props)), "mscxk7tried2")
 			if x := m.Message.Extra; x.Source != "" || x.DeadLettered || x.Reason != "" {
-				c.Errorf("it has %+v", x)
+				c.Errorf("the message's Extra is %+v", x)
 			}
 			c.equal(string(c.receive("b").Body), "") // of the first message, stored long ago
 			c.equal(c.receive("b").Content.MessageID(), "m")
 		},
-		"FWD-9 told": func(c *clocked) { // an event for each hop, with the number there
+		"FWD-9 told": func(c *clocked) { // each hop has an event, with the number at the destination
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			c.sends("t", "first")
@@ -371,7 +371,7 @@ func TestForwarding(t *testing.T) {
 			c.sends("t", "other", "m")
 			c.complete(c.receive(s))
 			c.kill(c.receive(s), "bad", "why")
-			c.equal(c.row(s.DeadLetter()).Message.Extra.Source, "") // not when it is received in place
+			c.equal(c.row(s.DeadLetter()).Message.Extra.Source, "") // it has no source when it is received in place
 			c.at(time.Minute)
 			c.update(s, func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "z" })
 			c.sweep()
@@ -387,7 +387,7 @@ func TestForwarding(t *testing.T) {
 			}
 			c.equal(fmt.Sprint(props), "[DeadLetterReason=bad DeadLetterErrorDescription=why]")
 			c.equal(r.Message.Extra.DeadLettered, false)
-			c.kill(c.receive("z"), "again", "") // and is dead-lettered there like any other
+			c.kill(c.receive("z"), "again", "") // and can be dead-lettered there like any other
 			r = c.wantDead("z", "again", "")
 			c.equal(r.Message.Extra.Source, "t/Subscriptions/s")
 		},
@@ -484,7 +484,7 @@ func (c *clocked) purge(p engine.Path) {
 	c.step()
 }
 
-// big sends a message of that many bytes, header and body.
+// big sends a message of so many bytes, header and body.
 func (c *clocked) big(p engine.Path, bytes int64) {
 	c.Helper()
 	for n := bytes; n > 0; n-- {

@@ -28,7 +28,7 @@ func TestForwardingTime(t *testing.T) {
 			used := c.state("a").LastUsed
 			c.sends("a", "m")
 			c.equal(c.state("a").LastUsed > used, true)
-			c.at(10*time.Minute - time.Second) // forwarding is a send for the destination
+			c.at(10*time.Minute - time.Second) // a forwarded message counts as a send to the destination
 			c.sweep()
 			c.at(15 * time.Minute)
 			c.equal(c.exists("b"), true)
@@ -121,7 +121,7 @@ func TestForwardingTime(t *testing.T) {
 				c.equal(fmt.Sprint(at), fmt.Sprint([]engine.Instant{morning.Add(5 * second), 0})) // TTL-8: the last one expired
 			}
 		},
-		"TTL-17 dead letters": func(c *clocked) { // the same from a dead-letter subqueue, where time had stopped
+		"TTL-17 dead letters": func(c *clocked) { // also from a dead-letter subqueue, where messages do not expire
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{})
 			c.send("a", engine.Content{MessageID: "m", TTL: 10 * second})

@@ -8,7 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestBounds bounds the work of one step, so that no other request waits long for the owner.
+// TestBounds limits the work of one step, so that no other request waits long for the
+// namespace's owner.
 func TestBounds(t *testing.T) {
 	const most = 4096
 	run(t, rules{
@@ -62,7 +63,7 @@ func TestBounds(t *testing.T) {
 			c.ns.Sweep(c.now, 1000)
 			counts, _ := c.ns.Totals()
 			if counts.Active == 0 || counts.Active > 2000 {
-				c.Errorf("%d copies were made in a slice of 1000 changes", counts.Active)
+				c.Errorf("%d copies were made in a sweep of at most 1000 changes", counts.Active)
 			}
 			for c.ns.Sweep(c.now, 1000) {
 			}
@@ -81,7 +82,8 @@ func scheduled(c *clocked, n int) []engine.Content {
 	return all
 }
 
-// OPS-7: messages of another entity created under the same name are not purged.
+// OPS-7: a purge does not remove messages of another entity that was created under the same
+// name.
 func TestPurgeSparesASuccessor(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{})
@@ -95,13 +97,13 @@ func TestPurgeSparesASuccessor(t *testing.T) {
 	c.queue("q", engine.Config{})
 	c.sends("q", "new")
 	if err := c.ns.PurgeSlice(c.now, &pg, 100, ""); err == nil {
-		t.Error("it goes on")
+		t.Error("a purge of the deleted entity continues on its successor")
 	}
 	c.step()
 	c.wantIDs("q", "new")
 }
 
-// A staged body does not outlive the next opening of its store: its message must not be
+// A staged body does not outlive the next opening of its store, so its message must not be
 // accepted after that.
 func TestStagedBeforeAnOpen(t *testing.T) {
 	c := newClocked(t, asked)
@@ -110,6 +112,6 @@ func TestStagedBeforeAnOpen(t *testing.T) {
 	c.must(err)
 	c.restart()
 	if _, err := c.ns.Send(c.now, "q", []engine.Submission{s}, ""); err == nil {
-		t.Error("it was accepted")
+		t.Error("a message whose body was staged before the opening was accepted")
 	}
 }

@@ -56,11 +56,11 @@ func TestDoEach(t *testing.T) {
 			got := c.does(engine.Operation{Kind: engine.OperationDeadLetter, Reason: "why"}, seen...)
 			c.must(got[0].Err)
 			c.equal(got[0].After.Path, engine.Path("q/$DeadLetterQueue"))
-			c.equal(errors.Is(c.does(engine.Operation{Kind: engine.OperationDelete}, seen...)[0].Err, engine.ErrMessageNotFound), true) // it has moved
+			c.equal(errors.Is(c.does(engine.Operation{Kind: engine.OperationDelete}, seen...)[0].Err, engine.ErrMessageNotFound), true) // the message has been moved
 			got = c.does(engine.Operation{Kind: engine.OperationMove}, got[0].After)
 			c.must(got[0].Err)
 			c.equal(got[0].After.Path, engine.Path("q"))
-			c.equal(errors.Is(c.does(engine.Operation{Kind: engine.OperationDelete}, seen...)[0].Err, engine.ErrMessageNotFound), true) // it has another number
+			c.equal(errors.Is(c.does(engine.Operation{Kind: engine.OperationDelete}, seen...)[0].Err, engine.ErrMessageNotFound), true) // the message has another number now
 			c.wantIDs("q", "a")
 		},
 		"OPS-2 copy": func(c *clocked) {
@@ -89,7 +89,7 @@ func TestDoEach(t *testing.T) {
 			c.must(c.does(engine.Operation{Kind: engine.OperationReturn}, c.targets("q")...)[0].Err)
 			c.equal(c.rows("q")[0].Message.State, engine.Active)
 		},
-		"OPS-5 together with what fails": func(c *clocked) { // all or nothing
+		"OPS-5 together with what fails": func(c *clocked) { // if one operation fails, none is done
 			c.limit(func(l *engine.Limits) { l.SettingSize = 3 })
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b")

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// selecting returns a queue with messages 1 to 5 and receivers with selectors: two of "eu",
-// which have locked 1 and 2 and have one match left, and one of "none" with credit, which has
-// examined all.
+// selecting returns a queue with messages 1 to 5 and receivers with selectors: two with "eu",
+// which have locked 1 and 2 and have one match left, and one with "none" and credit, which has
+// examined all messages.
 func selecting(t *testing.T) *Namespace {
 	t.Helper()
 	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1), Nonce: func() uint64 { return 7 }})
@@ -66,13 +66,13 @@ func TestCheckFindsSelectors(t *testing.T) {
 			if err := ns.Check(); err == nil {
 				t.Error("Check found nothing")
 			} else if strings.Contains(err.Error(), "%!") {
-				t.Errorf("Check says %v", err)
+				t.Errorf("Check returned %v", err)
 			}
 		})
 	}
 }
 
-// match adds m to what s selects.
+// match adds m to the messages that s selects.
 func match(s *selectorIndex, m *message) {
 	s.next = 6
 	s.matched.put(m)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// inSession returns a queue with something in every index of its sessions: "a" has a receiver
-// with a locked message, a deferred one and a scheduled one, "b" only state, "c" and "d" are
-// available, "e" has a receiver with credit.
+// inSession returns a queue with an entry in every index of its sessions: "a" has a receiver
+// with a locked message, a deferred one and a scheduled one; "b" has only state; "c" and "d"
+// are available; "e" has a receiver with credit.
 func inSession(t *testing.T) *Namespace {
 	t.Helper()
 	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1), Nonce: func() uint64 { return 7 }})
@@ -127,7 +127,7 @@ func TestCheckFindsSessions(t *testing.T) {
 			if err := ns.Check(); err == nil {
 				t.Error("Check found nothing")
 			} else if strings.Contains(err.Error(), "%!") {
-				t.Errorf("Check says %v", err)
+				t.Errorf("Check returned %v", err)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func give(ns *Namespace, h *subqueue, ss *sessions) {
 	}
 }
 
-// A lock that begins and ends within a turn leaves nothing behind (SES-7).
+// A lock that begins and ends within a turn leaves no session to serve (SES-7).
 func TestToServeUntilTheLockEnds(t *testing.T) {
 	ns := inSession(t)
 	ss := ns.entities["q"].main.sessions

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// populated returns a namespace with something in every index.
+// populated returns a namespace with an entry in every index.
 func populated(t *testing.T) *Namespace {
 	t.Helper()
 	nonce := uint64(0)
@@ -66,7 +66,7 @@ func populated(t *testing.T) *Namespace {
 	return ns
 }
 
-// TestCheckFinds corrupts the indexes one after the other.
+// TestCheckFinds corrupts the indexes, one after the other.
 func TestCheckFinds(t *testing.T) {
 	active := func(ns *Namespace) *message { return ns.entities["q"].main.order.first() }
 	for name, spoil := range map[string]func(ns *Namespace, q, topic *entity){
@@ -161,13 +161,13 @@ func TestCheckFinds(t *testing.T) {
 			if err := ns.Check(); err == nil {
 				t.Error("Check found nothing")
 			} else if strings.Contains(err.Error(), "%!") {
-				t.Errorf("Check says %v", err)
+				t.Errorf("Check returned %v", err)
 			}
 		})
 	}
 }
 
-// A store that refuses for hours must not fill memory with refused messages.
+// Messages that the store refuses for hours must not accumulate in memory.
 func TestRollbackForgets(t *testing.T) {
 	ns := populated(t)
 	ns.Seal(true)

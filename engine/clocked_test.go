@@ -16,18 +16,18 @@ import (
 // morning is the time at which every clocked namespace begins.
 const morning engine.Instant = 1_800_000_000_000
 
-// A way is how time takes effect in a namespace between two steps of a test.
+// A way is how the effects of time are applied in a namespace between two steps of a test.
 type way string
 
 const (
 	asked     way = "asked"     // no sweeper: only steps notice that time has passed
 	swept     way = "swept"     // a sweeper that is never late
-	restarted way = "restarted" // as asked, but reloaded from its store whenever time passes
+	restarted way = "restarted" // as asked, but reloaded from its store whenever the clock moves
 )
 
-// clocked is a namespace whose clock only its test moves, with a store that keeps what was
-// committed. Everything is committed after every step. The namespace checks itself at the end
-// and after every eighth step, with MAYFLY_LONG=1 after every step.
+// clocked is a namespace whose clock only its test moves, with a store that keeps committed
+// records. Each step is committed. The namespace checks itself at the end and after every
+// eighth step, with MAYFLY_LONG=1 after every step.
 type clocked struct {
 	*testing.T
 	ns     *engine.Namespace
@@ -37,8 +37,8 @@ type clocked struct {
 	way    way
 	actor  string
 
-	steps   int // number of steps that were ended
-	between int // steps from one check to the next
+	steps   int // number of steps that have ended
+	between int // number of steps from one check to the next
 
 	keys   *engine.Keys
 	nonce  uint64
@@ -55,7 +55,7 @@ type clocked struct {
 // rules are test cases by the ids of the rules they test.
 type rules map[string]func(c *clocked)
 
-// run runs each case in each of the ways; without ways, in all of them.
+// run runs each case in each of the ways, or in all of them if none is given.
 func run(t *testing.T, cases rules, ways ...way) {
 	t.Helper()
 	if len(ways) == 0 {
@@ -114,7 +114,7 @@ func (c *clocked) restart() {
 	c.step()
 }
 
-// step ends a step as the owner of a namespace does.
+// step ends a step as the owner of a namespace does: it commits.
 func (c *clocked) step() {
 	c.Helper()
 	c.ns.Match(c.now)
@@ -147,7 +147,7 @@ func (c *clocked) taken(d engine.Delivery) {
 	c.ns.ReleaseBody(d.Pin)
 }
 
-// at moves the clock to d after the beginning.
+// at moves the clock to d after morning.
 func (c *clocked) at(d time.Duration) {
 	c.Helper()
 	end := morning.Add(d)
@@ -314,7 +314,7 @@ func (c *clocked) send(p engine.Path, m engine.Content) engine.Seq {
 	return seqs[0]
 }
 
-// sends is send for plain messages named by their ids.
+// sends sends plain messages with these ids.
 func (c *clocked) sends(p engine.Path, ids ...string) {
 	c.Helper()
 	for _, id := range ids {
@@ -342,13 +342,13 @@ func (c *clocked) tryReceive(p engine.Path, mode engine.Mode) (d engine.Delivery
 	return d, false, nil
 }
 
-// receive requires a message, and locks it.
+// receive locks the next message, which must exist.
 func (c *clocked) receive(p engine.Path) engine.Delivery {
 	c.Helper()
 	d, ok, err := c.tryReceive(p, engine.PeekLock)
 	c.must(err)
 	if !ok {
-		c.Fatalf("there is nothing to receive from %s", p)
+		c.Fatalf("there is no message to receive from %s", p)
 	}
 	return d
 }
@@ -371,12 +371,12 @@ func (c *clocked) grab(p engine.Path) engine.Delivery {
 	d, ok, err := c.tryReceive(p, engine.ReceiveAndDelete)
 	c.must(err)
 	if !ok {
-		c.Fatalf("there is nothing to receive from %s", p)
+		c.Fatalf("there is no message to receive from %s", p)
 	}
 	return d
 }
 
-// attach attaches a receiver that stays.
+// attach attaches a receiver that stays attached.
 func (c *clocked) attach(p engine.Path, credit int) engine.LinkID {
 	c.Helper()
 	c.links++
@@ -417,7 +417,7 @@ func (c *clocked) complete(d engine.Delivery) { c.Helper(); c.must(c.settle(d, e
 func (c *clocked) abandon(d engine.Delivery)  { c.Helper(); c.must(c.settle(d, engine.Abandon)) }
 func (c *clocked) release(d engine.Delivery)  { c.Helper(); c.must(c.settle(d, engine.Release)) }
 
-// setAside defers a message and returns the number to fetch it by.
+// setAside defers a message and returns its sequence number.
 func (c *clocked) setAside(d engine.Delivery) engine.Seq {
 	c.Helper()
 	c.must(c.settle(d, engine.Defer))

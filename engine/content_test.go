@@ -47,7 +47,7 @@ func anyContent(t *rapid.T) engine.Content {
 	return c
 }
 
-// MSG-2, MSG-3: what the sender wrote comes out of the store unchanged.
+// MSG-2, MSG-3: content is read from the store as the sender wrote it.
 func TestPackRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyContent(t)
@@ -60,7 +60,7 @@ func TestPackRoundTrip(t *testing.T) {
 			t.Fatal(d)
 		}
 		if p.MessageID() != want.MessageID || p.SessionID() != want.SessionID || p.HasSessionID() != want.HasSessionID() || p.Subject() != want.Subject || p.BodySize() != want.BodySize {
-			t.Fatalf("one by one they are %q, %q, %d", p.MessageID(), p.Subject(), p.BodySize())
+			t.Fatalf("the fields, read one by one, are %q, %q, %d", p.MessageID(), p.Subject(), p.BodySize())
 		}
 	})
 	if p := (engine.Content{}).Pack(); p != "" {
@@ -213,7 +213,7 @@ func TestSubmitCompletes(t *testing.T) {
 	}
 	shown := c
 	shown.Preview = ""
-	if s.Size() != int64(len(shown.Pack()))+5 { // the preview does not count (RT-3)
+	if s.Size() != int64(len(shown.Pack()))+5 { // the size does not include the preview (RT-3)
 		t.Errorf("its size is %d", s.Size())
 	}
 	if s, err = engine.Submit(engine.Content{Preview: "given"}, nil, 1000, 7, engine.DefaultLimits()); err != nil || !s.Staged || s.Body != nil || s.BodySize != 1000 {
@@ -242,7 +242,7 @@ func ExampleLockToken_String() {
 	// Output: 00000000-0000-0000-0000-000000000001
 }
 
-// Within cuts off whole fields, and the rest can be decoded.
+// Within omits whole fields, and the rest can be decoded.
 func TestPackedWithin(t *testing.T) {
 	p := engine.Content{MessageID: "id", Subject: strings.Repeat("s", 300), ContentType: "text/plain", BodySize: 7}.Pack()
 	for n := range len(p) + 2 {

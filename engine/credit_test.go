@@ -36,7 +36,7 @@ func TestCredit(t *testing.T) {
 			c.step()
 			c.equal(fmt.Sprint(c.delivered(early), c.delivered(late)), "[m1] [m2]")
 		},
-		"LOCK-14, SCH-3 asked nothing": func(c *clocked) { // a receiver that has been waiting
+		"LOCK-14, SCH-3 asked nothing": func(c *clocked) { // of a receiver that has been waiting
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			l := c.attach(s, 1)
@@ -51,7 +51,7 @@ func TestCredit(t *testing.T) {
 			c.step()
 			c.equal(fmt.Sprint(c.delivered(l)), "[m1]")
 		},
-		"credit is counted up": func(c *clocked) { // up to what an AMQP flow can express
+		"credit is counted up": func(c *clocked) { // up to the maximum that an AMQP flow can express
 			c.queue("q", engine.Config{})
 			l := c.attach("q", 0)
 			credit := func(n int) func() error { return func() error { return c.ns.Credit(c.now, l, n) } }
@@ -70,8 +70,8 @@ func TestCredit(t *testing.T) {
 	}, asked)
 }
 
-// A rollback restores the credit and the line of receivers, which are then served as if the
-// steps had not happened.
+// A rollback restores the credit and the queue of waiting receivers, which are then served as
+// if the steps had not happened.
 func TestCreditRolledBack(t *testing.T) {
 	for name, take := range map[string]func(c *clocked, l engine.LinkID){
 		"withdrawn": func(c *clocked, l engine.LinkID) { c.ns.Withdraw(c.now, l, 1000) },

@@ -2,8 +2,7 @@ package engine
 
 import "testing"
 
-// TestDamaged tests messages that the store finds damaged: at a load, and when a body is
-// read.
+// TestDamaged tests messages that the store finds damaged, at a load and when a body is read.
 func TestDamaged(t *testing.T) {
 	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(2), Nonce: func() uint64 { return 1 }})
 	packed := Content{MessageID: "a", BodySize: 5}.Pack()
@@ -27,7 +26,7 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s: %v", when, err)
 		}
 		if len(ns.DamagedMessages()) != damaged || len(ns.messages) != there {
-			t.Errorf("%s: %d damaged and %d there; want %d and %d", when, len(ns.DamagedMessages()), len(ns.messages), damaged, there)
+			t.Errorf("%s: %d damaged and %d intact messages; want %d and %d", when, len(ns.DamagedMessages()), len(ns.messages), damaged, there)
 		}
 	}
 	commit := func() *Batch {
@@ -51,7 +50,7 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("%+v", ns.DamagedMessages())
 	}
 	if b := commit(); len(b.DropContents)+len(b.DropMessages) > 0 {
-		t.Errorf("what is damaged is dropped: %+v", b)
+		t.Errorf("the batch drops a damaged record: %+v", b)
 	}
 	ns.MarkDamaged(1, 11, DamagedBody)
 	sound("with a damaged body", 3, 0)
@@ -59,7 +58,7 @@ func TestDamaged(t *testing.T) {
 	sound("taken back", 2, 1)
 	ns.MarkDamaged(1, 11, DamagedBody)
 	if b := commit(); len(b.DropMessages) > 0 {
-		t.Errorf("a message with a damaged body is dropped: %+v", b)
+		t.Errorf("the batch drops a message with a damaged body: %+v", b)
 	}
 	sound("again", 3, 0)
 	ns.SetAside(1, 10, "somebody")
@@ -67,7 +66,7 @@ func TestDamaged(t *testing.T) {
 	sound("set aside and taken back", 3, 0)
 	for range 3 {
 		if b := ns.Flush(1, true).Batch; len(b.DropContents)+len(b.SetAside) > 0 {
-			t.Errorf("set aside and taken back: %+v", b)
+			t.Errorf("a damaged record after a rollback: %+v", b)
 		}
 		ns.Seal(true)
 	}

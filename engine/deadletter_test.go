@@ -10,7 +10,7 @@ import (
 
 func (c *clocked) key(p engine.Path) engine.Key { c.Helper(); return c.row(p).Message.Key }
 
-// scheduled sends a scheduled message to p.
+// scheduled sends a scheduled message to p and returns its key.
 func (c *clocked) scheduled(p engine.Path) engine.Key {
 	c.Helper()
 	c.send(p, engine.Content{ScheduledFor: c.now.Add(hour)})
@@ -38,7 +38,7 @@ func TestDeadLetters(t *testing.T) {
 		}
 	}
 	run(t, rules{
-		"DLQ-1": func(c *clocked) { // one for each queue and subscription, which has none of its own
+		"DLQ-1": func(c *clocked) { // every queue and subscription has one, which has none of its own
 			c.queue("q", engine.Config{})
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
@@ -164,7 +164,7 @@ func TestDeadLetters(t *testing.T) {
 				c.kill(c.receive("q"), "", "")
 			}
 			if n := c.state("q").SizeInBytes; n > 1000 || n < 900 {
-				c.Errorf("it is full with %d bytes", n)
+				c.Errorf("the queue is full with %d bytes", n)
 			}
 			c.grab(dead)
 			c.sends("q", "m")
@@ -185,7 +185,7 @@ func TestDeadLetters(t *testing.T) {
 				if stored {
 					c.step()
 				} else {
-					c.ns.Flush(c.now, true) // on its way to the store, which does not receive it
+					c.ns.Flush(c.now, true) // flushed to the store, which does not receive it
 				}
 				c.restart()
 				c.wantCounts("q", map[bool]engine.Counts{false: {DeadLetter: 1}, true: {Active: 1}}[stored])
@@ -257,7 +257,7 @@ func TestDeadLetters(t *testing.T) {
 				}
 			}
 			if x := d.Message.Extra; x != nil && x.Source != "" {
-				c.Errorf("it still has the source %q", x.Source)
+				c.Errorf("the message still has the source %q", x.Source)
 			}
 		},
 		"OPS-1 subscription": func(c *clocked) { // back to that subscription alone
@@ -317,7 +317,7 @@ func TestDeadLetters(t *testing.T) {
 			c.wantCounts("q", engine.Counts{Active: 1, DeadLetter: 1})
 			c.wantDead("q", "Mine", "because")
 			c.equal(c.key(dead), key)
-			c.grab(dead) // the copy does not depend on it
+			c.grab(dead) // the copy does not depend on the original
 			c.pass(second)
 			c.grab("q")
 			c.step()
@@ -355,7 +355,7 @@ func TestDeadLetters(t *testing.T) {
 			c.refused(engine.ErrNotAllowed, func() error {
 				err := c.ns.Attach(c.now, engine.Link{ID: 90, Path: engine.Path(p).DeadLetter()})
 				if err == nil || err.Error() != "Cannot create a message receiver on an entity with auto-forwarding enabled." {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})

@@ -29,7 +29,7 @@ func TestDeferral(t *testing.T) {
 			c.nothing("q")
 			c.pass(hour)
 			c.nothing("q")
-			c.equal(len(c.delivered(link)), 1) // nor to a waiting one
+			c.equal(len(c.delivered(link)), 1) // nor by a receiver that waits
 		},
 		"DEF-3, DEF-4, DEF-15": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -39,7 +39,7 @@ func TestDeferral(t *testing.T) {
 			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
 			c.must(err)
 			c.equal(len(rows) == 2 && rows[0].Message.State == engine.Deferred && rows[0].Message.Seq == 1, true)
-			d := c.fetch("q", rows[0].Message.Seq) // the number that was lost
+			d := c.fetch("q", rows[0].Message.Seq) // the sequence number was lost, and is found by browsing
 			c.equal(d.Content.MessageID(), "a")
 			c.equal(d.Message.Seq, engine.Seq(1))
 			c.abandon(d)
@@ -83,7 +83,7 @@ func TestDeferral(t *testing.T) {
 			c.equal(len(ds), 0)
 			c.fetch("q", good)
 		},
-		"DEF-8": func(c *clocked) { // after the lock's end still deferred
+		"DEF-8": func(c *clocked) { // the message is still deferred after the lock has expired
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			seq := c.setAside(c.receive("q"))

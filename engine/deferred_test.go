@@ -7,8 +7,8 @@ import (
 	"mayfly/engine"
 )
 
-// All deferred messages are listed in pages, each from where the one before ended, even if
-// that message does not exist any more.
+// All deferred messages are listed in pages, each from where the previous one ended, even if
+// that page's last message no longer exists.
 func TestDeferredInParts(t *testing.T) {
 	run(t, rules{"DEF-13": func(c *clocked) {
 		c.topic("m", engine.Config{})

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// Ids of undone sends were never remembered.
+// Ids of sends that were rolled back are not remembered.
 func TestDuplicatesTakenBack(t *testing.T) {
 	id := func(s string) engine.Content { return engine.Content{MessageID: s} }
 	send := func(c *clocked, ids ...string) {
@@ -189,11 +189,11 @@ func TestSeenRecords(t *testing.T) {
 	c.ns.Seal(true)
 	send("q", "e")
 	if again := c.ns.Flush(c.now, true).Batch.Seen; len(again) != 1 || again[0].N <= seen[2].N || len(again[0].Digests) != 1 {
-		t.Errorf("after that it is %+v", again)
+		t.Errorf("afterwards the record is %+v", again)
 	}
 }
 
-// Ids that the store has from after the present clock count as seen now.
+// Ids that the store has with a time after the current clock count as accepted now.
 func TestSeenInTheFuture(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
@@ -203,7 +203,7 @@ func TestSeenInTheFuture(t *testing.T) {
 	c.pass(10 * second)
 	c.sends("q", "n")
 	c.pass(50 * second)
-	c.update("q", func(cfg *engine.Config) { cfg.DuplicateDetectionHistoryTimeWindow = window }) // m is forgotten
+	c.update("q", func(cfg *engine.Config) { cfg.DuplicateDetectionHistoryTimeWindow = window }) // m's window has passed
 	c.now = morning
 	c.restart()
 	c.duplicate("q", engine.Content{MessageID: "n"})
@@ -211,7 +211,7 @@ func TestSeenInTheFuture(t *testing.T) {
 	c.duplicate("q", m)
 	c.pass(second)
 	c.accepted("q", engine.Content{MessageID: "after"})
-	c.restart() // the store's records are not in the order of time
+	c.restart() // the store's records are not in chronological order
 	c.duplicate("q", m)
 	c.duplicate("q", engine.Content{MessageID: "after"})
 	c.at(window - 1*ms)
@@ -222,11 +222,11 @@ func TestSeenInTheFuture(t *testing.T) {
 	c.duplicate("q", engine.Content{MessageID: "after"})
 	c.at(window + second)
 	c.accepted("q", engine.Content{MessageID: "after"})
-	c.accepted("q", engine.Content{MessageID: "n"}) // it was seen at the last restart at the latest
+	c.accepted("q", engine.Content{MessageID: "n"}) // n counts as accepted at the last restart at the latest
 }
 
-// Under a longer window the store keeps forgotten ids no longer than the rest, also after a
-// restart.
+// After the window gets longer, the store keeps ids that were already forgotten no longer than
+// the others, also after a restart.
 func TestSeenIsDropped(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
@@ -247,11 +247,11 @@ func TestSeenIsDropped(t *testing.T) {
 	c.sends("q", "c")
 	c.pass(hour)
 	c.update("q", func(cfg *engine.Config) { cfg.DuplicateDetectionHistoryTimeWindow = 2 * hour })
-	c.equal(len(c.store.seen), 0) // there is nothing left to forget
+	c.equal(len(c.store.seen), 0) // no ids are left
 }
 
-// TestSeenIsPending tests which ids must be durable before the answer, and which are stored
-// later.
+// TestSeenIsPending tests which ids must be durable before the sender gets an answer, and which
+// are stored later.
 func TestSeenIsPending(t *testing.T) {
 	c := newClocked(t, asked)
 	c.detecting("q")
@@ -271,7 +271,7 @@ func TestSeenIsPending(t *testing.T) {
 	pending(true, true)
 	send(engine.Content{MessageID: "m"})
 	pending(false, true)
-	send(engine.Content{MessageID: "m", ScheduledFor: morning.Add(hour)}) // no other message may get its number
+	send(engine.Content{MessageID: "m", ScheduledFor: morning.Add(hour)}) // its sequence number must not be used again
 	pending(true, true)
 	c.pass(second)
 	c.ns.Sweep(c.now, 100)
@@ -284,7 +284,7 @@ func TestSeenIsPending(t *testing.T) {
 	c.equal(len(c.store.seen), 0)
 }
 
-// A batch with a former duplicate is sent to a queue that does not detect duplicates.
+// A batch with an id that was a duplicate is sent to a queue that no longer detects duplicates.
 func TestDuplicateNoMore(t *testing.T) {
 	c := newClocked(t, asked)
 	c.detecting("q")
@@ -301,7 +301,7 @@ func TestDuplicateNoMore(t *testing.T) {
 	c.wantIDs("q", "m")
 }
 
-// TestSeenIsTheModel compares the history with a list of every acceptance, in random steps.
+// TestSeenIsTheModel compares the history with a list of all acceptances, in random steps.
 func TestSeenIsTheModel(t *testing.T) {
 	walks := 2
 	if longtest.Enabled(t) {
@@ -335,7 +335,7 @@ func seenWalk(c *clocked, r *rand.Rand) {
 			_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{MessageID: id}), "")
 			c.must(err)
 			if dropped := c.state("q").Duplicates > before; dropped != was {
-				c.Fatalf("at %v %s is a duplicate: %v; the list says %v", c.now.Sub(morning), id, dropped, was)
+				c.Fatalf("at %v %s is a duplicate: %v; by the list: %v", c.now.Sub(morning), id, dropped, was)
 			}
 			if r.IntN(5) == 0 {
 				c.ns.Flush(c.now, true)
@@ -372,7 +372,7 @@ func seenWalk(c *clocked, r *rand.Rand) {
 			id := fmt.Sprintf("m%d", i)
 			_, want := accepted[id]
 			if have, err := c.ns.IsDuplicate(c.now, "q", id); err != nil || have != want {
-				c.Fatalf("at %v %s is seen: %v (%v); the list says %v", c.now.Sub(morning), id, have, err, want)
+				c.Fatalf("at %v %s is remembered: %v (%v); by the list: %v", c.now.Sub(morning), id, have, err, want)
 			}
 		}
 	}

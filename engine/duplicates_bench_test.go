@@ -9,7 +9,7 @@ import (
 
 const windowOfIDs = 1_000_000
 
-// fillWindow makes e remember a million ids over nine tenths of its window.
+// fillWindow makes e remember a million ids, spread over nine tenths of its window.
 func fillWindow(ns *Namespace, e *entity) (now Instant) {
 	for i := range windowOfIDs {
 		now = 1_000_000 + Instant(i)*540_000/windowOfIDs

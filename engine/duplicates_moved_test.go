@@ -33,7 +33,7 @@ func TestMovedDuplicates(t *testing.T) {
 			c.refused(engine.ErrDuplicate, func() error {
 				_, err := move(c, engine.Move{Key: k})
 				if !errors.Is(err, engine.ErrNotAllowed) || !strings.Contains(err.Error(), "'q' has received the MessageId 'm' of message #1 within the last 10m0s") {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})
@@ -44,7 +44,7 @@ func TestMovedDuplicates(t *testing.T) {
 			seq, err := move(c, engine.Move{Key: k})
 			c.must(err)
 			c.equal(seq, engine.Seq(2))
-			c.duplicate("q", engine.Content{MessageID: "m"}) // it is remembered as if it were sent
+			c.duplicate("q", engine.Content{MessageID: "m"}) // the moved message's id is remembered as if it had been sent
 		},
 		"OPS-1 dropped": func(c *clocked) {
 			k := dead(c)
@@ -60,7 +60,7 @@ func TestMovedDuplicates(t *testing.T) {
 				c.Errorf("the events are %+v", c.events)
 			}
 		},
-		"OPS-1 not a duplicate": func(c *clocked) { // allowing a drop does not make it a duplicate
+		"OPS-1 not a duplicate": func(c *clocked) { // a move that may drop duplicates does not count as one
 			k := dead(c)
 			c.queue("other", engine.Config{RequiresDuplicateDetection: true})
 			_, err := move(c, engine.Move{Key: k, To: "other", DropDuplicate: true})
@@ -98,7 +98,7 @@ func TestMovedDuplicates(t *testing.T) {
 			c.must(err)
 			c.wantIDs(s, "m")
 		},
-		"OPS-10 rewritten": func(c *clocked) { // it has the id that an action gave it
+		"OPS-10 rewritten": func(c *clocked) { // the id that an action gave the message counts
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			c.must(c.ns.RemoveRule(c.now, s, engine.DefaultRule, ""))

@@ -13,7 +13,7 @@ import (
 
 const window = 10 * time.Minute
 
-// detecting makes a queue that detects duplicates within ten minutes.
+// detecting creates a queue that detects duplicates within ten minutes.
 func (c *clocked) detecting(p engine.Path) {
 	c.Helper()
 	c.queue(p, engine.Config{RequiresDuplicateDetection: true})
@@ -79,7 +79,7 @@ func TestDuplicates(t *testing.T) {
 			c.equal(c.state("q").Duplicates, uint64(2))
 			c.equal(c.state("q").RememberedIDs, 1)
 		},
-		"DUP-3": func(c *clocked) { // the present window counts
+		"DUP-3": func(c *clocked) { // the current window counts
 			c.detecting("q")
 			c.sends("q", "m")
 			c.at(21 * second)
@@ -104,7 +104,7 @@ func TestDuplicates(t *testing.T) {
 			c.accepted("q", id("m"))
 			c.duplicate("q", id("m"))
 		},
-		"DUP-3 longer": func(c *clocked) { // ids whose window has passed do not come back
+		"DUP-3 longer": func(c *clocked) { // ids whose window has passed stay forgotten
 			c.queue("q", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
 			c.sends("q", "a")
 			c.at(10 * second) // in the same quarter of a minute
@@ -130,7 +130,7 @@ func TestDuplicates(t *testing.T) {
 			c.sweep()
 			c.equal(len(c.store.seen), 0)
 		},
-		"DUP-4": func(c *clocked) { // from the first acceptance on, and passed at the end of the window (DEC-1)
+		"DUP-4": func(c *clocked) { // the window begins with the first acceptance, and has passed at its end (DEC-1)
 			c.detecting("q")
 			c.sends("q", "m")
 			c.at(9 * time.Minute)
@@ -147,7 +147,7 @@ func TestDuplicates(t *testing.T) {
 			c.accepted("q", id("m"))
 			c.equal(len(c.rows("q")), 3)
 		},
-		"DUP-4 one of many": func(c *clocked) { // each by its own time, whatever the others are
+		"DUP-4 one of many": func(c *clocked) { // each id has its own time, whatever the others' are
 			c.detecting("q")
 			var sent []time.Duration
 			for at := time.Duration(0); at < window+time.Minute; at += 17 * second {
@@ -168,17 +168,17 @@ func TestDuplicates(t *testing.T) {
 			c.detecting("q")
 			later := engine.Content{MessageID: "m", ScheduledFor: morning.Add(hour)}
 			first := c.send("q", later)
-			c.duplicate("q", id("m")) // of a scheduled one
+			c.duplicate("q", id("m")) // a duplicate of a scheduled message
 			again := c.duplicate("q", later)
 			c.equal(first, engine.Seq(1))
 			c.equal(again, engine.Seq(2))
 			c.wantCounts("q", engine.Counts{Scheduled: 1})
 			if err := c.ns.CancelScheduled(c.now, "q", []engine.Seq{again}, ""); !errors.Is(err, engine.ErrMessageNotFound) {
-				c.Errorf("cancelled by the number of a duplicate: %v", err)
+				c.Errorf("cancelling by the number of a duplicate: %v", err)
 			}
 			c.sends("q", "now")
 			c.equal(c.duplicate("q", engine.Content{MessageID: "now", ScheduledFor: morning.Add(hour)}), engine.Seq(4))
-			c.pass(second) // no other message gets that number, after a restart either
+			c.pass(second) // no other message gets that number, even after a restart
 			c.equal(c.send("q", id("other")), engine.Seq(5))
 			c.wantCounts("q", engine.Counts{Active: 2, Scheduled: 1})
 		},
@@ -214,7 +214,7 @@ func TestDuplicates(t *testing.T) {
 			c.equal(seqs[1], engine.Seq(4))
 			c.equal(c.state("q").RememberedIDs, 0)
 			if seen, err := c.ns.IsDuplicate(c.now, "q", ""); seen || err != nil {
-				c.Errorf("no id was seen: %v, %v", seen, err)
+				c.Errorf("the empty id is remembered: %v, %v", seen, err)
 			}
 		},
 		"DUP-8": func(c *clocked) { // at the topic, before rules
@@ -238,10 +238,10 @@ func TestDuplicates(t *testing.T) {
 			c.wantIDs(a, "m", "n", "o", "later")
 			c.remove(a)
 			c.remove(b)
-			c.accepted("t", id("nobody")) // no subscription selects it, but the id is remembered
+			c.accepted("t", id("nobody")) // no subscription selects the message, but its id is remembered
 			c.duplicate("t", id("nobody"))
 		},
-		"DUP-9, TTL-37": func(c *clocked) { // whatever became of the message
+		"DUP-9, TTL-37": func(c *clocked) { // whatever has become of the first message
 			c.detecting("q")
 			c.sends("q", "completed", "deleted", "dead", "deferred")
 			c.complete(c.receive("q"))
@@ -318,7 +318,7 @@ func TestDuplicates(t *testing.T) {
 			c.duplicate("q", engine.Content{MessageID: "m", SessionID: "two"})
 			c.wantIDs("q", "m")
 		},
-		"DLQ-22": func(c *clocked) { // a client's copy of a dead letter is a message like any other
+		"DLQ-22": func(c *clocked) { // a client's copy of a dead letter is an ordinary message
 			c.detecting("q")
 			c.sends("q", "m")
 			c.kill(c.receive("q"), "", "")
@@ -378,7 +378,7 @@ func TestDuplicatesOfEntities(t *testing.T) {
 			c.sends("q", "m")
 			c.duplicate("Q", engine.Content{MessageID: "m"})
 			if _, err := c.ns.IsDuplicate(c.now, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) {
-				c.Errorf("nowhere it is %v", err)
+				c.Errorf("in a missing entity: %v", err)
 			}
 		},
 		"IDLE-2": func(c *clocked) { // a duplicate counts as use
@@ -400,7 +400,7 @@ func TestDuplicateIDs(t *testing.T) {
 		c.refused(engine.ErrBusy, func() error {
 			_, err := c.trySend("q", messages...)
 			if err == nil || !strings.Contains(err.Error(), "stores 2 MessageIds of the last 10m0s") {
-				c.Errorf("it says %v", err)
+				c.Errorf("the error is %v", err)
 			}
 			return err
 		})
@@ -418,7 +418,7 @@ func TestDuplicateIDs(t *testing.T) {
 			full(c, id("a"), id("c"))
 			c.at(window + second - 1*ms)
 			full(c, id("c"))
-			c.at(window + second) // both are forgotten at once: they are of one quarter
+			c.at(window + second) // both are forgotten at once, because they are in the same quarter
 			_, err := c.trySend("q", id("c"), id("c"), id("d"), id("d"))
 			c.must(err)
 			full(c, id("e"))

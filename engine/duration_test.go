@@ -82,7 +82,7 @@ func FuzzParseDuration(f *testing.F) {
 			return
 		}
 		if again, never, err := engine.ParseDuration(engine.FormatDuration(d)); again != d || never || err != nil {
-			t.Fatalf("%q is %d, written %s, and that is %d, %v, %v", s, d, engine.FormatDuration(d), again, never, err)
+			t.Fatalf("%q is %d, formatted as %s, which is parsed as %d, %v, %v", s, d, engine.FormatDuration(d), again, never, err)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestInstant(t *testing.T) {
 		}
 	}
 	if !engine.Instant(0).Time().IsZero() || at.Time().Location() != time.UTC {
-		t.Error("an instant is not what it says")
+		t.Error("Instant(0).Time() is not zero, or a time is not in UTC")
 	}
 	for name, tc := range map[string]struct{ got, want time.Duration }{
 		"difference":                    {at.Sub(at - 5), 5 * time.Millisecond},

@@ -13,7 +13,7 @@ import (
 // anywhere covers every subqueue.
 func anywhere(engine.Path) bool { return true }
 
-// nearing lists messages from the beginning in slices.
+// nearing lists messages from the first to expire, in slices.
 func (c *clocked) nearing(until engine.Instant, slice int, covers func(engine.Path) bool) (ids []string, next engine.Instant) {
 	c.Helper()
 	var at engine.ExpiryCursor
@@ -65,21 +65,21 @@ func TestNearing(t *testing.T) {
 	}, asked, swept)
 }
 
-// A watchman uses the expiry watch as alert rules do: every message that expires within reach
-// must be found, by ExpiringFrom or as a missed one.
+// A watchman uses the expiry watch as alert rules do. It must find every message that expires
+// within reach, by ExpiringFrom or among the missed ones.
 type watchman struct {
 	*clocked
 	reach time.Duration
 	at    engine.ExpiryCursor
 	to    uint64
-	met   map[engine.Key]engine.Instant // by the expiry at which it was found
+	met   map[engine.Key]engine.Instant // the expiry time with which each message was found
 	next  engine.Instant
 	begun bool
 }
 
 func (w *watchman) covers(p engine.Path) bool { return p != "other" }
 
-// round looks once; done reports whether there is nothing more to look at now.
+// round looks once; done reports whether there is nothing more to find now.
 func (w *watchman) round() (done bool) {
 	const slice = 3
 	v := engine.ExpiryWatch{Seen: w.now.Add(w.reach), Reach: w.reach, MissedTo: w.to}
@@ -111,7 +111,7 @@ func (w *watchman) check(what string) {
 	w.Helper()
 	for _, r := range w.ns.Expiring(1 << 20) {
 		if r.Path != "other" && r.Expires <= w.now.Add(w.reach) && w.met[r.Message.Key] != r.Expires {
-			w.Fatalf("after %s: %s in %s has %v left and was not met", what, r.Content.MessageID(), r.Path, r.Expires.Sub(w.now))
+			w.Fatalf("after %s: %s in %s has %v left and was not found", what, r.Content.MessageID(), r.Path, r.Expires.Sub(w.now))
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestExpiryWatchAgainstAllMessages(t *testing.T) {
 			w.check(fmt.Sprintf("seed %d, step %d, %s", seed, step, what))
 		}
 		if looks == 300 {
-			t.Error("the watchman has looked each time")
+			t.Error("the watchman had to look every time")
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"mayfly/engine"
 )
 
-// BenchmarkTopic sends to topics of different width, and to one where exactly one of many
-// correlation or SQL rules selects: the cost of a send depends on the number of copies, and
-// hardly on the number of correlation rules.
+// BenchmarkTopic sends to topics with different numbers of subscriptions, and to one where
+// exactly one of many correlation or SQL rules matches. The cost of a send depends on the
+// number of copies, and hardly on the number of correlation rules.
 func BenchmarkTopic(b *testing.B) {
 	for _, n := range []int{1, 100, 2000} {
 		b.Run(fmt.Sprintf("subscriptions-%d", n), func(b *testing.B) {
@@ -32,8 +32,8 @@ func BenchmarkTopic(b *testing.B) {
 	}
 }
 
-// benchTopic makes a topic with that number of rules over all subscriptions, or one for each
-// if it is zero.
+// benchTopic creates a topic with this many rules, distributed over its subscriptions, or one
+// per subscription if rules is zero.
 func benchTopic(b *testing.B, subs, rules int, rule func(i int) engine.Rule) {
 	b.Helper()
 	keys := engine.NewKeys(1)

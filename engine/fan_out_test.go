@@ -21,7 +21,7 @@ func conditions(json string) engine.Filter {
 
 var always = engine.Filter{}
 
-// ruled makes a subscription with exactly these rules.
+// ruled creates a subscription with exactly these rules.
 func (c *clocked) ruled(topic, name string, cfg engine.Config, own ...engine.Rule) engine.Path {
 	c.Helper()
 	p := engine.SubscriptionPath(topic, name)
@@ -45,7 +45,7 @@ func props(pairs ...any) (all value.Properties) {
 	return all
 }
 
-// content returns a delivery's decoded content with its properties as the receiver sees them.
+// content returns a delivery's decoded content, with the properties as the receiver sees them.
 func (c *clocked) content(d engine.Delivery) engine.Content {
 	c.Helper()
 	out, err := d.Content.Content()
@@ -90,7 +90,7 @@ func TestDistribution(t *testing.T) {
 				c.equal(d.Content.MessageID(), "m")
 			}
 		},
-		"FILT-6": func(c *clocked) { // no subscription selects it: accepted, dropped, with an event
+		"FILT-6": func(c *clocked) { // no rule matches: the message is accepted and dropped, with an event
 			c.topic("t", engine.Config{})
 			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Filter: engine.Filter{Kind: engine.FalseFilter}})
 			c.events = nil
@@ -116,7 +116,7 @@ func TestDistribution(t *testing.T) {
 			c.refused(engine.ErrNotFound, func() error { return c.ns.ReplaceRule(c.now, s, engine.Rule{Name: "none"}, "") })
 			c.refused(engine.ErrArgument, func() error { return c.ns.ReplaceRule(c.now, s, engine.Rule{Name: "r", Filter: sql("(")}, "") })
 		},
-		"FILT-9 of a copy that an action changed": func(c *clocked) { // the others are as they were sent
+		"FILT-9 of a copy that an action changed": func(c *clocked) { // the other copies are as sent
 			c.topic("t", engine.Config{})
 			a := c.ruled("t", "a", engine.Config{}, engine.Rule{Name: "r", Filter: always, Action: "SET sys.Label = 'changed'"})
 			b := c.sub("t", "b", engine.Config{})
@@ -128,7 +128,7 @@ func TestDistribution(t *testing.T) {
 			c.abandon(da)
 			c.equal(c.receive(a).Content.Subject(), "changed")
 		},
-		"FILT-11": func(c *clocked) { // a property named body, never the body
+		"FILT-11": func(c *clocked) { // it is a property named body, never the body
 			c.topic("t", engine.Config{})
 			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Filter: sql("body = 'hello'")})
 			sub, err := engine.Submit(engine.Content{MessageID: "no"}, []byte("hello"), 0, c.keys.Next(), c.limits)
@@ -231,7 +231,7 @@ func TestDistribution(t *testing.T) {
 						c.Errorf("%s: %v has no sub-code 40000", name, err)
 					}
 					if syntax, ok := errors.AsType[*filter.SyntaxError](err); name == "no SQL" && (!ok || syntax.Pos != 4) {
-						c.Errorf("%s: %v tells no position", name, err)
+						c.Errorf("%s: %v contains no position", name, err)
 					}
 					return err
 				})
@@ -307,7 +307,7 @@ func TestDistribution(t *testing.T) {
 			c.pass(second)
 			c.equal(c.properties(c.receive(s)), "a=settled b=sent RuleName=r")
 		},
-		"ACT-5": func(c *clocked) { // an id may be as long as a sender's
+		"ACT-5": func(c *clocked) { // an id can be as long as in a sent message
 			c.topic("t", engine.Config{})
 			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Action: "SET sys.SessionId = a; SET sys.MessageId = 'new'"})
 			c.send("t", engine.Content{MessageID: "m", Properties: props("a", strings.Repeat("x", 128))})
@@ -405,15 +405,15 @@ func TestDistribution(t *testing.T) {
 	})
 }
 
-// A plan made ahead has the same result as evaluating the rules in turn, and is not used
-// after they have changed.
+// A plan made ahead has the same result as evaluating the rules at the send, and is not used
+// after the rules have changed.
 func TestPlans(t *testing.T) {
 	c := newClocked(t, asked)
 	book := &engine.Rulebook{}
 	c.ns = engine.New(engine.Options{Limits: c.limits, Keys: c.keys, Nonce: func() uint64 { return 1 }, Rules: book})
 	c.topic("t", engine.Config{})
 	if book.Of("t") != nil {
-		t.Error("a topic without SQL rules has some to ask")
+		t.Error("a topic without SQL rules is in the rulebook")
 	}
 	s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "early", Filter: sql("n = 1")}, engine.Rule{Name: "late", Filter: sql("sys.SequenceNumber = 3")})
 	send := func(id string, n int) *engine.Plan {
@@ -444,18 +444,17 @@ func TestPlans(t *testing.T) {
 	c.ns.Rollback()
 	c.must(c.ns.Check())
 	if book.Of("t") == before {
-		t.Error("what was rolled back is still planned for")
+		t.Error("the rulebook still has the rules from before the rollback")
 	}
 	send("5", 2)
 	c.wantIDs(s, "1", "3", "5") // 4 was rolled back
 	c.remove("t")
 	if book.Of("t") != nil {
-		t.Error("a topic that is gone has rules to ask")
+		t.Error("a deleted topic is in the rulebook")
 	}
 }
 
-// A rule that cannot be compiled any more selects nothing, is still listed, and can be
-// replaced.
+// A rule that can no longer be compiled selects nothing, but is listed and can be replaced.
 func TestBrokenRule(t *testing.T) {
 	c := newClocked(t, asked)
 	c.topic("t", engine.Config{})
@@ -504,6 +503,6 @@ func TestTrials(t *testing.T) {
 		t.Errorf("%d copies, %d of them dead; want 2 and none", copies, dead)
 	}
 	if _, err := engine.TryRule(engine.Rule{Name: "x", Filter: sql("(")}, m, l); !errors.Is(err, engine.ErrArgument) {
-		t.Errorf("a rule that cannot be read: %v", err)
+		t.Errorf("a rule that cannot be parsed: %v", err)
 	}
 }

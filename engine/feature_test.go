@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestWithout tests each feature that a tier may lack: refused at creation and at a change,
-// and kept by an entity that has had it before.
+// TestWithout tests each feature that a tier may lack: it is refused at creation and in
+// updates, but an entity that had it before keeps it.
 func TestWithout(t *testing.T) {
 	const q = engine.Queue
 	for feature, tc := range map[string]struct {
@@ -17,7 +17,7 @@ func TestWithout(t *testing.T) {
 		path     engine.Path
 		has      engine.Config
 		creating string
-		changing string // empty if it is fixed at creation
+		changing string // empty if the feature is fixed at creation
 	}{
 		"topics": {engine.Topic, "new", engine.Config{}, "Cannot operate on type Topic because ", ""},
 		"sessions": {q, "new", engine.Config{RequiresSession: true},
@@ -78,7 +78,7 @@ func TestWithout(t *testing.T) {
 		if err == nil || err.Error() != "Cannot operate on type Subscription because the namespace 'default' is using 'Basic' tier." {
 			t.Errorf("got %v", err)
 		}
-		c.sends("t", "m") // existing entities go on
+		c.sends("t", "m") // existing entities still work
 		c.receive("t/Subscriptions/old")
 	})
 	t.Run("transactions", func(t *testing.T) {
@@ -98,10 +98,10 @@ func TestWithout(t *testing.T) {
 			t.Errorf("missing is %v", missing)
 		}
 		if missing := l.MissingFeatures(engine.Subscription, &asks, asks); missing != nil {
-			t.Errorf("what it has is refused: %v", missing)
+			t.Errorf("an update that keeps the feature is refused: %v", missing)
 		}
 		if missing := l.MissingFeatures(engine.Queue, &asks, engine.Config{}); missing != nil { // giving up a feature is always allowed
-			t.Errorf("leaving it is refused: %v", missing)
+			t.Errorf("giving the feature up is refused: %v", missing)
 		}
 		if err := l.Set("without", " topics, sessions "); err != nil || l.Disabled.String() != "topics,sessions" {
 			t.Errorf("got %v, %v", l.Disabled, err)

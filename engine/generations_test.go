@@ -21,8 +21,8 @@ func digest(n int) (d Digest) {
 	return d
 }
 
-// However long it runs, there are at most five generations, and with a sweeper they cover a
-// window and a quarter.
+// However long a namespace runs, there are at most five generations, and with a sweeper they
+// cover a window and a quarter.
 func TestGenerations(t *testing.T) {
 	ns, e := detecting(t, time.Minute)
 	now := Instant(1_000_000)
@@ -41,7 +41,7 @@ func TestGenerations(t *testing.T) {
 			t.Fatalf("%d ids are remembered", n)
 		}
 		if back := 59_999 / 7; i >= back+1 && (!ns.detectDuplicate(now, e, digest(i-back)) || e.isDuplicate(now, digest(i-back-1))) {
-			t.Fatalf("of %d and the one before it, only the first is a duplicate now", i-back)
+			t.Fatalf("id %d should be a duplicate now, and its predecessor should not", i-back)
 		}
 	}
 	if err := ns.Check(); err != nil {
@@ -69,7 +69,7 @@ func TestLongWindow(t *testing.T) {
 	}
 }
 
-// The size of a record for the store is bounded.
+// The size of a stored record is bounded.
 func TestSeenIsCut(t *testing.T) {
 	ns, e := detecting(t, time.Minute)
 	const n = 2*maxDigests + 1
@@ -82,7 +82,7 @@ func TestSeenIsCut(t *testing.T) {
 	}
 	ns.Rollback()
 	if e.seen.len() != 0 || len(ns.batch(2_000_000).Seen) != 0 {
-		t.Errorf("taken back, %d are remembered", e.seen.len())
+		t.Errorf("after a rollback %d ids are remembered", e.seen.len())
 	}
 }
 

@@ -56,9 +56,9 @@ func TestHistoryQuery(t *testing.T) {
 	client := e
 	client.Audit = false
 	if (HistoryQuery{Audit: true}).Matches(client) {
-		t.Error("what a client did is picked as an operator's doing")
+		t.Error("a client's action is selected as an operator's")
 	}
 	if (HistoryQuery{Path: "q"}).Matches(HistoryEvent{}) {
-		t.Error("an event of the server, which has no path, is picked as an entity's")
+		t.Error("an event of the server, without a path, is selected as an entity's")
 	}
 }

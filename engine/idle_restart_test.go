@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// With a restart in between, deletion is never earlier, and at most half a minute late.
+// After a restart, deletion is never early, and at most half a minute late.
 func TestIdlenessSurvives(t *testing.T) {
 	run(t, rules{
 		"IDLE-16, IDLE-17": func(c *clocked) {
@@ -55,7 +55,7 @@ func TestIdlenessSurvives(t *testing.T) {
 		},
 	})
 	run(t, rules{
-		"IDLE-17 open receiver": func(c *clocked) { // its use is stored while it lasts
+		"IDLE-17 open receiver": func(c *clocked) { // its use is stored while it is attached
 			c.queue("q", temporary)
 			c.attach("q", 1)
 			c.at(hour)

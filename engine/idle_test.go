@@ -14,12 +14,12 @@ const idle = 5 * minute
 
 var temporary = engine.Config{AutoDeleteOnIdle: idle, LockDuration: idle}
 
-// gone requires that an entity exists until d after the beginning, and not from then on.
+// gone requires that an entity exists until d after morning, and not from then on.
 func (c *clocked) gone(p engine.Path, d time.Duration) {
 	c.Helper()
 	c.at(d - ms)
 	if !c.exists(p) {
-		c.Fatalf("%s is gone too early", p)
+		c.Fatalf("%s was deleted too early", p)
 	}
 	c.at(d)
 	if c.exists(p) {
@@ -28,10 +28,10 @@ func (c *clocked) gone(p engine.Path, d time.Duration) {
 }
 
 // TestIdlenessMatrix is the table of §10: the effect of an operation after four minutes on an
-// entity that deletes itself after five.
+// entity that is deleted after five idle minutes.
 func TestIdlenessMatrix(t *testing.T) {
 	const q, top, sub = engine.Path("q"), engine.Path("t"), engine.Path("t/Subscriptions/s")
-	// Messages of a queue or subscription to operate on.
+	// stock has the messages of a queue or subscription to operate on.
 	type stock struct {
 		locked, dead engine.Delivery
 		deferred     engine.Seq
@@ -59,7 +59,7 @@ func TestIdlenessMatrix(t *testing.T) {
 		take("receive and delete", engine.ReceiveAndDelete, here),
 		take("receive a dead letter", engine.PeekLock, engine.Path.DeadLetter),
 		{"IDLE-7 receive nothing", func(c *clocked, p engine.Path, _ stock) error {
-			c.nothing(p.DeadLetter()) // its one dead letter is locked
+			c.nothing(p.DeadLetter()) // the only dead letter is locked
 			return nil
 		}},
 		settle(engine.Complete), settle(engine.Abandon), settle(engine.Defer), settle(engine.DeadLetter), settle(engine.Release),
@@ -206,11 +206,11 @@ func TestIdlenessMatrix(t *testing.T) {
 		}
 		check("§10, IDLE-7", top, sub, op, false)
 	}
-	check("§10, IDLE-4", sub, top, send, false) // messages arriving through the topic are no use
+	check("§10, IDLE-4", sub, top, send, false) // messages that arrive through the topic are no use of the subscription
 	check("§10, IDLE-4", sub, top, update, false)
 }
 
-// wanted marks the error of an operation that must be refused.
+// wanted returns nil for the error of an operation that must be refused.
 func wanted(err error) error {
 	if err == nil {
 		return errors.New("it was not refused")
@@ -220,7 +220,7 @@ func wanted(err error) error {
 
 func TestIdleness(t *testing.T) {
 	run(t, rules{
-		"IDLE-1": func(c *clocked) { // each by itself, never unless configured
+		"IDLE-1": func(c *clocked) { // each entity by its own timer, and never unless configured
 			c.queue("q", temporary)
 			c.topic("t", temporary)
 			c.topic("u", engine.Config{})
@@ -238,7 +238,7 @@ func TestIdleness(t *testing.T) {
 			c.equal(c.exists("stays") && c.exists("u"), true)
 			for _, e := range c.events {
 				if e.Kind == engine.EventEntityDeleted || e.Kind == engine.EventEntityAutoDeleted && (e.Actor != "" || e.Entity == nil) {
-					c.Errorf("there is %v by %q of %+v", e.Kind, e.Actor, e.Entity)
+					c.Errorf("unexpected event %v by %q of %+v", e.Kind, e.Actor, e.Entity)
 				}
 			}
 		},
@@ -268,7 +268,7 @@ func TestIdleness(t *testing.T) {
 			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = idle })
 			c.gone("q", hour+idle)
 		},
-		"IDLE-7 long poll": func(c *clocked) { // in use until it gives up
+		"IDLE-7 long poll": func(c *clocked) { // the queue is in use until the receive times out
 			c.queue("q", temporary)
 			c.at(4 * minute)
 			link := c.attach("q", 1)
@@ -318,7 +318,7 @@ func TestIdleness(t *testing.T) {
 			c.step()
 			c.gone("q", 10*minute+idle)
 		},
-		"IDLE-9 refused by the store": func(c *clocked) { // a message whose scheduling was rolled back holds nothing
+		"IDLE-9 refused by the store": func(c *clocked) { // a message whose scheduling was rolled back does not keep the queue
 			c.queue("q", temporary)
 			_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{ScheduledFor: morning.Add(hour)}), "")
 			c.must(err)
@@ -353,7 +353,7 @@ func TestIdleness(t *testing.T) {
 			c.gone(s, 2*idle)
 			c.equal(c.exists("u"), true)
 		},
-		"IDLE-11 in turn": func(c *clocked) { // a subscription that deletes itself is no use of its topic
+		"IDLE-11 in turn": func(c *clocked) { // the deletion of a subscription is no use of its topic
 			c.topic("t", engine.Config{AutoDeleteOnIdle: 2 * idle})
 			s := c.sub("t", "s", temporary)
 			c.gone(s, idle)
@@ -396,7 +396,7 @@ func TestIdleness(t *testing.T) {
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Unpin(c.now, "q", "") })
 			c.gone("q", hour+idle)
 		},
-		"OPS-9 pin updated": func(c *clocked) { // an update of the rest leaves the pin, one of the idle time ends it
+		"OPS-9 pin updated": func(c *clocked) { // an update of other properties keeps the pin, one of the idle time ends it
 			c.queue("q", temporary)
 			c.must(c.ns.Pin(c.now, "q", ""))
 			c.update("q", func(cfg *engine.Config) { cfg.UserMetadata = "x" })
@@ -416,7 +416,7 @@ func TestIdleness(t *testing.T) {
 					return
 				}
 			}
-			c.Error("there is no event of it")
+			c.Error("there is no event of the deletion")
 		},
 		"use history": func(c *clocked) {
 			c.queue("q", temporary)
@@ -425,7 +425,7 @@ func TestIdleness(t *testing.T) {
 			c.ns.RecordView(c.now, "q", "view", "somebody")
 			uses := c.state("q").Uses
 			if len(uses) < 2 || uses[0] != (engine.Use{At: c.now, What: "view", By: "somebody"}) || uses[1].What != "send" || !uses[1].Counted {
-				c.Errorf("it has %+v", uses)
+				c.Errorf("the uses are %+v", uses)
 			}
 			c.equal(c.state("q").DeletesAt, morning.Add(6*minute))
 			for range 50 {
@@ -435,7 +435,7 @@ func TestIdleness(t *testing.T) {
 		},
 	}, asked, swept)
 	run(t, rules{
-		"DEC-6": func(c *clocked) { // viewing changes nothing, even after time has
+		"DEC-6": func(c *clocked) { // viewing changes nothing, even after time has passed
 			c.queue("q", engine.Config{AutoDeleteOnIdle: 24 * hour, DeadLetteringOnMessageExpiration: true})
 			c.sends("q", "locked", "deferred")
 			c.send("q", engine.Content{MessageID: "expired", TTL: second})
@@ -458,7 +458,7 @@ func TestIdleness(t *testing.T) {
 			c.equal(hard || soft, false)
 			c.must(c.ns.Check())
 			if d := gocmp.Diff(before, c.picture()); d != "" {
-				c.Errorf("looking has changed something:\n%s", d)
+				c.Errorf("viewing changed the state:\n%s", d)
 			}
 			c.equal(c.state("q").LastUsed, used)
 		},

@@ -15,17 +15,17 @@ import (
 	"mayfly/engine/value"
 )
 
-// A boundary has an operation exactly at a limit, which succeeds, and one past it, which
+// A boundary has an operation exactly at a limit, which succeeds, and one beyond it, which
 // fails. Both begin in a namespace with a queue q and a topic t that has a subscription s.
 type boundary struct {
-	to       string            // the limit
+	to       string            // the value of the limit
 	also     map[string]string // other limits needed to reach it
 	at, past func(*clocked) error
-	kind     error // of the error
-	sub      int   // its sub-code of ERR-3
+	kind     error // of the error beyond the limit
+	sub      int   // its sub-code (ERR-3)
 }
 
-// boundaries returns every limit of §1.5 and §1.2 that rejects something.
+// boundaries returns the boundary of every limit of §1.5 and §1.2 that refuses operations.
 func boundaries() map[string]boundary {
 	badArgument, outOfRange, quota := engine.ErrArgument, engine.ErrOutOfRange, engine.ErrQuota
 	return map[string]boundary{
@@ -78,7 +78,7 @@ func boundaries() map[string]boundary {
 	}
 }
 
-// §1.5: a queue that accepts large messages does not raise the limit of batches.
+// §1.5: a queue that accepts large messages does not increase the limit on batches.
 func TestLargestBatch(t *testing.T) {
 	c := newClocked(t, asked)
 	c.limit(func(l *engine.Limits) { l.MaxKilobytes = 100 << 10 })
@@ -95,25 +95,26 @@ func TestLargestBatch(t *testing.T) {
 	}
 	most := int(c.limits.MaxBatchSize())
 	c.must(send(2 * most))
-	const counted = 10 // of two messages, besides their bodies
+	const counted = 10 // size of two messages besides their bodies
 	c.must(send(most/2, most/2-counted))
 	if err := send(most/2, most/2-counted+1); !errors.Is(err, engine.ErrTooLarge) {
-		t.Errorf("a batch that is a byte too large: %v", err)
+		t.Errorf("a batch that is one byte too large: %v", err)
 	}
 }
 
-// elsewhere returns the limits that have no boundary here.
+// elsewhere returns the limits that have no boundary here, with the reason or the place of
+// their tests.
 func elsewhere() map[string]string {
 	return map[string]string{
 		"peek-count": "it refuses nothing, PEEK-7",
-		// Limits of the AMQP protocol, whose tests have their boundaries.
+		// Limits of the AMQP protocol are tested with it.
 		"connections": "AMQP", "connection-sessions": "AMQP", "connection-links": "AMQP",
 		"link-unsettled": "AMQP", "frame-size": "AMQP", "incomplete-bytes": "AMQP", "link-bytes": "AMQP",
 	}
 }
 
-// TestLimits sets every limit by name and tests what it rejects: an operation at the limit
-// succeeds, one past it fails, and the default limit has another boundary.
+// TestLimits sets every limit by name and tests what it refuses: an operation at the limit
+// succeeds, one beyond it fails, and the default limit has another boundary.
 func TestLimits(t *testing.T) {
 	table := boundaries()
 	for limit, b := range table {
@@ -138,26 +139,26 @@ func TestLimits(t *testing.T) {
 			c = world(b.to)
 			err := b.past(c)
 			if got := subCode(err); !errors.Is(err, b.kind) || got != b.sub {
-				t.Errorf("past it: %v with sub-code %d; want %v with %d", err, got, b.kind, b.sub)
+				t.Errorf("beyond the limit: %v with sub-code %d; want %v with %d", err, got, b.kind, b.sub)
 			}
 			c.step()
 			if b.at(world("")) == nil && b.past(world("")) != nil {
-				t.Error("the boundary is there with another limit too")
+				t.Error("the default limit has the same boundary")
 			}
 		})
 	}
 	for _, name := range engine.LimitNames() {
 		_, here := table[name]
 		if why, ok := elsewhere()[name]; here == ok {
-			t.Errorf("the limit %s has a boundary: %t; it has another place: %q", name, here, why)
+			t.Errorf("the limit %s is in the table: %t; its tests are elsewhere: %q", name, here, why)
 		}
 	}
 	if all := len(table) + len(elsewhere()); all != len(engine.LimitNames()) {
-		t.Errorf("there are %d limits and %d are watched", len(engine.LimitNames()), all)
+		t.Errorf("there are %d limits, of which %d are tested", len(engine.LimitNames()), all)
 	}
 }
 
-// subCode returns an error's code of ERR-3.
+// subCode returns an error's sub-code (ERR-3).
 func subCode(err error) int {
 	if _, ok := errors.AsType[*engine.PropertyError](err); ok {
 		return 40000
@@ -178,7 +179,7 @@ func submitting(m engine.Content) func(*clocked) error {
 	return func(c *clocked) error { _, err := engine.Submit(m, nil, 0, 1, c.limits); return err }
 }
 
-// remembering makes a queue remember n ids.
+// remembering makes a queue remember n ids, each sent twice.
 func remembering(n int) func(*clocked) error {
 	return func(c *clocked) error {
 		c.detecting("seen")
@@ -191,7 +192,7 @@ func remembering(n int) func(*clocked) error {
 	}
 }
 
-// stating gives a session state for each text.
+// stating sets a session state for each text.
 func stating(texts ...string) func(*clocked) error {
 	return func(c *clocked) (err error) {
 		c.queue("stateful", sessionful)
@@ -203,7 +204,7 @@ func stating(texts ...string) func(*clocked) error {
 	}
 }
 
-// fetchingLocked makes a receiver of a session lock n deferred messages.
+// fetchingLocked lets a receiver of a session lock n deferred messages.
 func fetchingLocked(n int) func(*clocked) error {
 	return func(c *clocked) error {
 		c.queue("chats", sessionful)
@@ -222,7 +223,7 @@ func fetchingLocked(n int) func(*clocked) error {
 	}
 }
 
-// transacting sends n messages in a transaction that takes that long.
+// transacting sends n messages in a transaction that takes this long.
 func transacting(n int, long time.Duration) func(*clocked) error {
 	return func(c *clocked) error {
 		tx := c.declare()
@@ -365,7 +366,7 @@ func deleting(n int) func(*clocked) error {
 	return func(c *clocked) error { _, err := c.ns.BatchDelete(c.now, "q", n, c.now, ""); return err }
 }
 
-// Limits that count several things together, or each of several.
+// TestLimitsOfSeveral tests limits that count several things together, or each of several.
 func TestLimitsOfSeveral(t *testing.T) {
 	few := func(t *testing.T, limit, to string) *clocked {
 		c := newClocked(t, asked)
@@ -379,7 +380,7 @@ func TestLimitsOfSeveral(t *testing.T) {
 	t.Run("receives of all subscriptions of a topic", func(t *testing.T) {
 		c := few(t, "receives", "2")
 		c.must(attaching("t/Subscriptions/s", "t/Subscriptions/u/$DeadLetterQueue")(c))
-		c.must(c.ns.Attach(c.now, engine.Link{ID: 1, Path: "t/Subscriptions/u"})) // it does not wait yet
+		c.must(c.ns.Attach(c.now, engine.Link{ID: 1, Path: "t/Subscriptions/u"})) // it does not wait for a message yet
 		if err := c.ns.Credit(c.now, 1, 1); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("the third: %v", err)
 		}
@@ -460,20 +461,20 @@ func TestLimitSet(t *testing.T) {
 	}
 }
 
-// Every number and duration of Limits has a name, and each name a field of its own.
+// Every number and duration of Limits has a name, and each name has a field of its own.
 func TestLimitNames(t *testing.T) {
 	names := engine.LimitNames()
 	if !slices.IsSorted(names) {
 		t.Errorf("the names are %q", names)
 	}
-	quotas := 1 // Without
+	quotas := 1 // Without, which has no name
 	for f := range reflect.TypeFor[engine.Limits]().Fields() {
 		if f.Type.Kind() == reflect.Int64 {
 			quotas++
 		}
 	}
 	if len(names) != quotas {
-		t.Errorf("there are %d names for %d limits", len(names), quotas)
+		t.Errorf("there are %d names of %d limits", len(names), quotas)
 	}
 	seen := map[string]string{}
 	for _, name := range names {
@@ -489,13 +490,13 @@ func TestLimitNames(t *testing.T) {
 		}
 		is := fmt.Sprintf("%+v", l)
 		if other := seen[is]; other != "" || cmp.Equal(l, engine.Limits{}) {
-			t.Errorf("%s changes nothing, or the same as %s", name, other)
+			t.Errorf("setting %s changes no field, or the same field as %s", name, other)
 		}
 		seen[is] = name
 	}
 }
 
-// MSG: a queue's own message size takes precedence over the namespace's.
+// A queue's own maximum message size takes precedence over the namespace's.
 func TestMaxMessageSize(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 1024})

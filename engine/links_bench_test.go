@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// newAttached returns a bench whose limit allows n receivers.
+// newAttached returns a bench whose limits allow n receivers.
 func newAttached(b *testing.B, c engine.Config, n int) *bench {
 	b.Helper()
 	w := newBench(b, c)
@@ -20,8 +20,7 @@ func newAttached(b *testing.B, c engine.Config, n int) *bench {
 	return w
 }
 
-// attach attaches receivers numbered from 1, each in a session of its own if there
-// are sessions.
+// attach attaches n receivers numbered from 1, each to its own session if there are sessions.
 func (w *bench) attach(b *testing.B, n int, want engine.SessionWant) {
 	b.Helper()
 	for i := range n {
@@ -55,8 +54,8 @@ func BenchmarkLoseSessions(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleReceivers measures a receiver that receives one message after the other,
-// beside 20,000 attached receivers without credit.
+// BenchmarkIdleReceivers measures a receiver that receives one message after another, beside
+// 20,000 attached receivers without credit.
 func BenchmarkIdleReceivers(b *testing.B) {
 	const idle = 20_000
 	w := newAttached(b, engine.Config{}, idle)

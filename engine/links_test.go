@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestLinks tests how many receivers may be attached, and in which order they are served.
+// TestLinks tests how many receivers can be attached, and in which order they are served.
 func TestLinks(t *testing.T) {
 	few := func(c *clocked) { c.limit(func(l *engine.Limits) { l.AttachedReceivers = 2 }) }
 	run(t, rules{
@@ -45,7 +45,7 @@ func TestLinks(t *testing.T) {
 			c.hold(o, "a")
 			c.refused(engine.ErrBusy, func() error { return c.ns.Attach(c.now, engine.Link{ID: 1000, Path: s}) })
 			c.attach("q", 0)
-			c.remove(o) // with its receivers
+			c.remove(o) // its receivers are detached too
 			again := c.attach(s, 0)
 			c.refused(engine.ErrBusy, func() error { return c.ns.Attach(c.now, engine.Link{ID: 1000, Path: s}) })
 			c.detach(again, engine.DetachedByClient)

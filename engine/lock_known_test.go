@@ -6,8 +6,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestLockKnown tests the details of locks: by whom, since when, and how often they were
-// renewed.
+// TestLockKnown tests the details of locks: the client, the start, and the number of renewals.
 func TestLockKnown(t *testing.T) {
 	run(t, rules{
 		"LOCK-5": func(c *clocked) {
@@ -29,7 +28,7 @@ func TestLockKnown(t *testing.T) {
 			c.must(c.ns.BreakLock(c.now, d.Message.Key, "operator"))
 			c.equal(c.row("q").Lock, engine.Lock{})
 		},
-		"LOCK-5 taken back": func(c *clocked) { // a renewal that the store refused has not happened
+		"LOCK-5 taken back": func(c *clocked) { // a renewal that the store refused is undone
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			d := c.receive("q")
@@ -71,8 +70,8 @@ func TestLockKnown(t *testing.T) {
 	}, asked, swept)
 }
 
-// TestLockKnownAfterRestart: of a stored lock, only the end and the events since the restart are
-// known (DEC-12).
+// TestLockKnownAfterRestart tests locks from the store: only their ends, and what has happened
+// since the restart, are known (DEC-12).
 func TestLockKnownAfterRestart(t *testing.T) {
 	run(t, rules{
 		"DEC-12": func(c *clocked) {

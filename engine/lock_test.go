@@ -33,7 +33,7 @@ func TestLocks(t *testing.T) {
 			_, err := c.renew(d)
 			c.wantLockLost(err)
 		},
-		"LOCK-2 killed": func(c *clocked) { // a message on its way to a client that was killed is lost
+		"LOCK-2 killed": func(c *clocked) { // a message on its way to a client that crashes is lost
 			c.queue("q", keeping)
 			c.links++
 			c.must(c.ns.Attach(c.now, engine.Link{ID: c.links, Path: "q", Mode: engine.ReceiveAndDelete}))
@@ -66,7 +66,7 @@ func TestLocks(t *testing.T) {
 			c.pass(5*second - ms)
 			c.complete(d)
 		},
-		"LOCK-4 prefetched": func(c *clocked) { // time in a client's buffer counts
+		"LOCK-4 prefetched": func(c *clocked) { // the time in a client's buffer counts
 			c.queue("q", engine.Config{LockDuration: 5 * second})
 			link := c.attach("q", 2)
 			c.at(second)
@@ -136,7 +136,7 @@ func TestLocks(t *testing.T) {
 			c.at(minute)
 			c.equal(c.receive("q").Message.DeliveryCount, uint32(1))
 		},
-		"LOCK-8 elsewhere": func(c *clocked) { // a token is for its own queue
+		"LOCK-8 elsewhere": func(c *clocked) { // a token is valid only for its own queue
 			c.queue("q", engine.Config{})
 			c.queue("other", engine.Config{})
 			c.sends("q", "m")
@@ -208,7 +208,7 @@ func TestLocks(t *testing.T) {
 
 func TestReceivers(t *testing.T) {
 	run(t, rules{
-		"rotation": func(c *clocked) { // one to each in turn
+		"rotation": func(c *clocked) { // one message to each receiver in turn
 			c.queue("q", engine.Config{})
 			a, b := c.attach("q", 2), c.attach("q", 10)
 			c.sends("q", "1", "2", "3", "4", "5")
@@ -246,7 +246,7 @@ func TestReceivers(t *testing.T) {
 	})
 }
 
-// TestOutcomes is the table of §5.2, with the effect on the count (§5.3).
+// TestOutcomes is the table of §5.2, with the effects on the delivery count (§5.3).
 func TestOutcomes(t *testing.T) {
 	over := func(c *clocked, d engine.Delivery) { c.pass(minute); c.sweep() }
 	settle := func(o engine.Outcome) func(*clocked, engine.Delivery) {
@@ -255,7 +255,7 @@ func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		do       func(*clocked, engine.Delivery)
-		deferred bool // the message was deferred before
+		deferred bool // the message was deferred before the delivery
 		want     engine.Counts
 		count    uint32
 	}{
@@ -342,7 +342,7 @@ func TestSettlements(t *testing.T) {
 			}
 			c.wantDead("q", "HeaderSizeExceeded", "The size quota for this stream has been exceeded.")
 		},
-		"§6.2#7, §6.2#8 as given": func(c *clocked) { // or empty
+		"§6.2#7, §6.2#8 as given": func(c *clocked) { // reason and description may also be empty
 			for _, why := range [][2]string{{"amqp:not-found", "no such customer"}, {"Mine", ""}, {"", "because"}, {"", ""}} {
 				c.queue("q", engine.Config{})
 				c.sends("q", "m")
@@ -385,7 +385,7 @@ func TestSettlements(t *testing.T) {
 				}
 			}
 			if v, _ := content.Properties.Lookup("old"); v != value.OfInt(1) {
-				c.Error("what the sender wrote has changed")
+				c.Error("a settlement changed the sender's content")
 			}
 		}
 	}

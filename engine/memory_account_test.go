@@ -12,7 +12,7 @@ import (
 )
 
 // TestMemoryConstantsAreSizes compares the constants of memory_account.go with the sizes of the
-// types, rounded up as the allocator does.
+// types, rounded up to the allocator's size classes.
 func TestMemoryConstantsAreSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		counted int64
@@ -34,15 +34,15 @@ func TestMemoryConstantsAreSizes(t *testing.T) {
 		"stored state": {storedStateMemory, (reflect.TypeFor[SessionID]().Size() + reflect.TypeFor[SessionRecord]().Size() + 1) * 16 / 7},
 	} {
 		if size := int64(c.size); c.counted < size || c.counted > size+16 {
-			t.Errorf("%s takes %d bytes and is counted as %d", name, size, c.counted)
+			t.Errorf("%s takes %d bytes but is counted as %d", name, size, c.counted)
 		}
 	}
 }
 
-// A filling creates many of something that a client can create.
+// A filling creates many objects of a kind that clients can create.
 type filling struct {
 	n    int
-	bare bool // the charge is not compared with the memory
+	bare bool // the quota charge is not compared with the memory
 	fill func(f *filler)
 }
 
@@ -229,8 +229,8 @@ func heapNow() int64 {
 // runtimeSlack is how many bytes of the heap the runtime may take during a test.
 const runtimeSlack = 8 << 10
 
-// TestAccountIsTheHeap fills a namespace with many of one thing and requires that the account
-// is at least the growth of the heap and at most twice that, and that a queue is charged at
+// TestAccountIsTheHeap fills a namespace with many objects of one kind. It requires that the
+// account is between once and twice the growth of the heap, and that a queue is charged at
 // least with the memory of its messages.
 func TestAccountIsTheHeap(t *testing.T) {
 	for name, c := range fillings() {
@@ -244,7 +244,7 @@ func TestAccountIsTheHeap(t *testing.T) {
 			keys := NewKeys(1)
 			f := &filler{T: t, keys: keys, now: 1_800_000_000_000, n: c.n, ns: New(Options{Limits: l, Keys: keys, Nonce: func() uint64 { nonce++; return nonce }})}
 			c.fill(f)
-			for range 3 { // garbage ripens with each commit
+			for range 3 { // contents become garbage some commits after their messages
 				f.turn()
 			}
 			f.ns.changes.log = nil
@@ -258,13 +258,13 @@ func TestAccountIsTheHeap(t *testing.T) {
 				}
 			}
 			t.Logf("heap %d, counted %d: %.2f; %.0f bytes each; charged %d", took, counted, ratio, float64(took)/float64(c.n), charged)
-			// The runtime and the test allocate meanwhile as well: a hundredth, and a few
-			// objects.
+			// The runtime and the test allocate memory meanwhile as well: a hundredth, and a
+			// few objects.
 			if float64(counted+runtimeSlack) < 0.99*float64(took) || ratio > 2 {
-				t.Errorf("the heap has grown by %d bytes and %d are counted: %.2f times as many", took, counted, ratio)
+				t.Errorf("the heap has grown by %d bytes, but %d are counted, which is %.2f times as many", took, counted, ratio)
 			}
 			if !c.bare && charged < took {
-				t.Errorf("the heap has grown by %d bytes and %d are charged", took, charged)
+				t.Errorf("the heap has grown by %d bytes, but only %d are charged", took, charged)
 			}
 			runtime.KeepAlive(f)
 		})

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// overfill fills memory until copies wait for it: first with messages to a queue, as far as
+// overfill fills memory until copies have to wait: first with messages to a queue, as long as
 // sends succeed, and then with the reasons of dead letters.
 func (c *clocked) overfill(q engine.Path) {
 	c.Helper()
@@ -20,14 +20,14 @@ func (c *clocked) overfill(q engine.Path) {
 	}
 }
 
-// relieve frees most of the memory that overfill has used.
+// relieve frees most of the memory that overfill used.
 func (c *clocked) relieve(q engine.Path) {
 	c.Helper()
 	c.purge(q)
 	c.purge(q.DeadLetter())
 }
 
-// fanning makes a topic with n subscriptions.
+// fanning creates a topic with n subscriptions.
 func (c *clocked) fanning(topic string, n int) (subs []engine.Path) {
 	c.Helper()
 	c.topic(engine.Path(topic), engine.Config{})
@@ -42,7 +42,7 @@ func (c *clocked) forwardTo(from engine.Path, to string) {
 	c.update(from, func(cfg *engine.Config) { cfg.ForwardTo = to })
 }
 
-// TestForwardingWaitsForMemory forwards messages to a topic of several subscriptions while
+// TestForwardingWaitsForMemory forwards messages to a topic with several subscriptions while
 // memory is full. They wait in the source, and continue in order.
 func TestForwardingWaitsForMemory(t *testing.T) {
 	world := func(t *testing.T, more func(c *clocked)) (c *clocked, subs []engine.Path) {
@@ -101,7 +101,7 @@ func TestForwardingWaitsForMemory(t *testing.T) {
 		c.pass(time.Second)
 		c.wantCounts("a", engine.Counts{Active: 1})
 		all(c, subs, "1", "2")
-		c.remove(subs[1]) // a message that needs no memory does not wait any more
+		c.remove(subs[1]) // a message whose copies need no memory does not wait any more
 		c.overfill("q")
 		c.kill(c.receive("a"), "bad", "")
 		c.sweep()
@@ -119,7 +119,7 @@ func TestForwardingWaitsForMemory(t *testing.T) {
 		c.pass(time.Second)
 		all(c, subs, "1", "2", "3")
 	})
-	t.Run("to another destination", func(t *testing.T) { // it is tried at once
+	t.Run("to another destination", func(t *testing.T) { // the new destination is tried at once
 		c, _ := world(t, func(c *clocked) { c.queue("b", engine.Config{}) })
 		c.forwardTo("a", "t")
 		c.sweep()
@@ -170,7 +170,7 @@ func TestForwardingWaitsForMemory(t *testing.T) {
 		c.equal(c.ns.NextDue(), first.Add(20*second))
 		c.equal(len(c.events), n)
 	})
-	t.Run("at no cost", func(t *testing.T) { // without evaluating the topic's rules, of which there may be thousands
+	t.Run("at no cost", func(t *testing.T) { // a try does not evaluate the topic's rules, of which there may be thousands
 		c, _ := world(t, func(c *clocked) {
 			for i := range 100 {
 				c.must(c.ns.AddRule(c.now, "t/Subscriptions/s0", engine.Rule{Name: fmt.Sprint("r", i), Filter: engine.Filter{Kind: engine.SQLFilter, Text: fmt.Sprintf("sys.Label LIKE 'a%d%%'", i)}}, ""))
@@ -191,9 +191,9 @@ func TestForwardingWaitsForMemory(t *testing.T) {
 	})
 }
 
-// TestCopiesGoOn fills memory with messages that are yet to be copied, and cannot be received
-// before: the spare share of the limit is for the first of them, and each that is received
-// makes room for others.
+// TestCopiesGoOn fills memory with messages that must be copied before they can be received.
+// The spare share of the limit is for the first copies, and each message that is received makes
+// room for others.
 func TestCopiesGoOn(t *testing.T) {
 	for name, fill := range map[string]func(c *clocked) (n int){
 		"forwarded": func(c *clocked) (n int) {
@@ -222,11 +222,11 @@ func TestCopiesGoOn(t *testing.T) {
 			n := fill(c)
 			c.kill(c.receive("q"), "reason", strings.Repeat("x", 700))
 			if m.Used() <= m.Limit() {
-				t.Errorf("%d of %d bytes are kept", m.Used(), m.Limit())
+				t.Errorf("memory is not full: %d of %d bytes are used", m.Used(), m.Limit())
 			}
 			c.pass(2 * time.Minute)
 			if most := m.Limit() * 103 / 100; m.Used() > most {
-				t.Errorf("%d bytes are kept; the limit and what is spare are %d", m.Used(), most)
+				t.Errorf("%d bytes are used; the limit and the spare share are %d", m.Used(), most)
 			}
 			if s := c.state(subs[2]); n < 100 || s.Counts.Active == 0 || s.Counts.Active > int64(n)/2 {
 				t.Fatalf("of %d messages, %d were copied", n, s.Counts.Active)
@@ -252,8 +252,8 @@ func TestCopiesGoOn(t *testing.T) {
 	}
 }
 
-// TestIdleWaitsForMemory tests entities that delete themselves when idle while memory is
-// full: sends and forwards that fail for lack of memory still count as use.
+// TestIdleWaitsForMemory tests entities with AutoDeleteOnIdle while memory is full: sends and
+// forwards that fail for lack of memory still count as use.
 func TestIdleWaitsForMemory(t *testing.T) {
 	idle := engine.Config{AutoDeleteOnIdle: 5 * time.Minute}
 	exist := func(c *clocked, want bool, all ...engine.Path) {

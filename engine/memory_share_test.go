@@ -69,17 +69,17 @@ func TestMemoryIsShared(t *testing.T) {
 		full(large, true)
 		full(small, false)
 		if _, err := large.trySend("q", engine.Content{}); !errors.Is(err, engine.ErrMemoryFull) || !strings.Contains(err.Error(), "for namespaces that use less than 68266") {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
 		if n := small.fillUp("q"); n < 20 {
-			t.Errorf("the other takes %d messages", n)
+			t.Errorf("the small namespace accepts only %d messages", n)
 		}
 		used(m, 98, 100)
 		full(small, true)
 		if _, err := small.trySend("q", engine.Content{}); !errors.Is(err, engine.ErrMemoryFull) || !strings.Contains(err.Error(), "memory is full: messages use") {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
-		for m.Used() >= limit*87/100 { // it has room again before the large one
+		for m.Used() >= limit*87/100 { // the small namespace has room again before the large one
 			drain(large, 10)
 		}
 		full(small, false)
@@ -102,12 +102,12 @@ func TestMemoryIsShared(t *testing.T) {
 			drain(all[0], 10)
 		}
 		if _, err := all[0].trySend("q", engine.Content{}); !errors.Is(err, engine.ErrMemoryFull) {
-			t.Errorf("the large one goes on: %v", err)
+			t.Errorf("the large namespace still accepts messages: %v", err)
 		}
 		later.queue("q", engine.Config{})
 		later.sends("q", "1")
 	})
-	t.Run("all alike", func(t *testing.T) { // none exceeds an equal share before all is used
+	t.Run("all alike", func(t *testing.T) { // none exceeds an equal share before all memory is used
 		all, m := world(t, 4)
 		busy := func(c *clocked) bool {
 			_, err := c.trySend("q", engine.Content{})
@@ -173,11 +173,11 @@ func TestCopiesLeaveMemoryToOthers(t *testing.T) {
 		t.Error("nothing was copied")
 	}
 	if percent := m.Used() * 100 / m.Limit(); percent > 94 {
-		t.Errorf("%d %% are used by one", percent)
+		t.Errorf("%d %% of the memory are used by one namespace", percent)
 	}
 	small.sends("q", "1")
 	if n := small.fillUp("q"); n < 10 {
-		t.Errorf("the other takes %d messages", n)
+		t.Errorf("the small namespace accepts only %d messages", n)
 	}
 }
 
@@ -204,10 +204,10 @@ func TestMemoryIsLowBeforeItIsFull(t *testing.T) {
 			}
 		}
 		if low != least {
-			t.Errorf("%d namespaces: it is low at %d %%; want %d", n, low, least)
+			t.Errorf("%d namespaces: memory is low at %d %%; want %d", n, low, least)
 		}
 		if n > 1 && all[1].ns.MemoryShare().Low() {
-			t.Error("it is low for the other, which may use a tenth more")
+			t.Error("memory is low for the other namespace, which may use a tenth more")
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// limited gives c a memory limit from the beginning.
+// limited sets a memory limit before c's first step.
 func limited(c *clocked, limit int64) *engine.Memory {
 	m := engine.NewMemory(limit)
 	c.memory = m
@@ -42,8 +42,8 @@ func (c *clocked) fillUp(to engine.Path) (n int) {
 	}
 }
 
-// TestMemoryIsFull fills memory and tries everything else: requests that take memory are
-// refused with ErrBusy, receiving and operations that free memory succeed.
+// TestMemoryIsFull fills memory and tries everything else: requests that need memory are
+// refused with ErrBusy, while receiving and operations that free memory succeed.
 func TestMemoryIsFull(t *testing.T) {
 	const enough = 100 << 10
 	big := strings.Repeat("x", 4000)
@@ -109,7 +109,7 @@ func TestMemoryIsFull(t *testing.T) {
 		state := "state"
 		c.must(c.ns.SetSessionStateAt(c.now, "sessions", "b", &state, ""))
 		if n := c.fillUp("q"); n < 100 || m.Used() > m.Limit() || !c.ns.MemoryShare().Full() || !c.ns.MemoryShare().Low() {
-			t.Fatalf("%d messages fit in, %d of %d bytes are kept, full: %v", n, m.Used(), m.Limit(), c.ns.MemoryShare().Full())
+			t.Fatalf("%d messages fit, %d of %d bytes are used, full: %v", n, m.Used(), m.Limit(), c.ns.MemoryShare().Full())
 		}
 		return c, m
 	}
@@ -117,7 +117,7 @@ func TestMemoryIsFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, _ := world(t)
 			if err := do(c); !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "Receive or delete messages") {
-				t.Errorf("it says %v", err)
+				t.Errorf("the error is %v", err)
 			}
 			c.step()
 		})
@@ -134,7 +134,7 @@ func TestMemoryIsFull(t *testing.T) {
 		limited(c, 20<<10)
 		c.queue("q", engine.Config{})
 		if err := c.sendTo("q", engine.Content{Subject: strings.Repeat("x", 30<<10)}); !errors.Is(err, engine.ErrQuota) {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
 	})
 	t.Run("a large one alone", func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestMemoryIsFull(t *testing.T) {
 		c.must(c.sendTo("q", engine.Content{Subject: strings.Repeat("x", 40<<10)}))
 		c.step()
 		if err := c.sendTo("q", engine.Content{Subject: strings.Repeat("x", 40<<10)}); !errors.Is(err, engine.ErrBusy) || c.ns.MemoryShare().Full() {
-			t.Errorf("it says %v; full: %v", err, c.ns.MemoryShare().Full())
+			t.Errorf("the error is %v; full: %v", err, c.ns.MemoryShare().Full())
 		}
 		c.must(c.sendTo("q"))
 		c.step()
@@ -163,7 +163,7 @@ func TestMemoryIsFull(t *testing.T) {
 		}
 		c.step()
 		if c.ns.MemoryShare().Full() {
-			t.Errorf("%d of %d bytes are kept, and it is full", m.Used(), m.Limit())
+			t.Errorf("memory is full with %d of %d bytes", m.Used(), m.Limit())
 		}
 		c.must(sending(10)(c))
 		c.step()
@@ -174,11 +174,11 @@ func TestMemoryIsFull(t *testing.T) {
 		other.memory = m
 		other.start()
 		if _, err := other.ns.Create(other.now, engine.Queue, "q", engine.Config{}, ""); !errors.Is(err, engine.ErrBusy) {
-			t.Errorf("it says %v", err)
+			t.Errorf("the error is %v", err)
 		}
 		c.ns.ReleaseMemory()
 		if m.Used() != 0 || c.ns.MemoryShare().Full() {
-			t.Errorf("%d bytes are kept by nobody", m.Used())
+			t.Errorf("%d bytes are used after the only namespace released its memory", m.Used())
 		}
 		other.queue("q", engine.Config{})
 	})
@@ -188,7 +188,7 @@ func TestMemoryIsFull(t *testing.T) {
 		c.ns.ReleaseMemory()
 		c.restart()
 		if now := m.Used(); now < kept*9/10 || now > kept*11/10 {
-			t.Errorf("%d bytes were kept, and %d after a restart", kept, now)
+			t.Errorf("%d bytes were used, and %d after a restart", kept, now)
 		}
 	})
 	t.Run("a fan-out waits", func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestMemoryIsFull(t *testing.T) {
 		c.step()
 		c.pass(2 * second)
 		if s, err = c.ns.State("t/Subscriptions/s1"); err != nil || s.Counts.Active != 1 || c.ns.MemoryShare().Full() {
-			t.Errorf("its time has come, there is memory, and the subscription has %+v: %v", s.Counts, err)
+			t.Errorf("the message is due, memory is free, and the subscription has %+v: %v", s.Counts, err)
 		}
 	})
 }

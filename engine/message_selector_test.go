@@ -10,7 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// of returns a selector of messages whose id has this prefix. looks counts its evaluations.
+// of returns a selector of messages whose id has this prefix, and counts its evaluations in
+// looks.
 func of(prefix string, looks *int) *engine.MessageSelector {
 	return &engine.MessageSelector{Text: prefix, Matches: func(x *engine.Candidate) bool {
 		if looks != nil {
@@ -20,7 +21,7 @@ func of(prefix string, looks *int) *engine.MessageSelector {
 	}}
 }
 
-// wants attaches a receiver with a selector, or a browsing one.
+// wants attaches a receiver with a selector, or one that browses.
 func (c *clocked) wants(l engine.Link, credit int) engine.LinkID {
 	c.Helper()
 	c.links++
@@ -39,7 +40,7 @@ func (c *clocked) got(id engine.LinkID, want string) {
 	c.equal(strings.Join(c.delivered(id), " "), want)
 }
 
-// to returns the delivery of a message to a link, by message id.
+// to returns the delivery of a message, by its id, to a link.
 func (c *clocked) to(id engine.LinkID, message string) engine.Delivery {
 	c.Helper()
 	for _, d := range slices.Backward(c.inbox) {
@@ -64,7 +65,7 @@ func TestMessageSelector(t *testing.T) {
 			c.got(l, "eu1 eu2 eu3")
 			c.equal(c.receive("q").Content.MessageID(), "us2")
 		},
-		"LOCK-16 credit": func(c *clocked) { // counts only matching messages
+		"LOCK-16 credit": func(c *clocked) { // only matching messages use credit
 			c.queue("q", engine.Config{})
 			c.sends("q", "us1", "eu1", "us2", "eu2", "eu3")
 			l := c.wants(engine.Link{Path: "q", Selector: of("eu", nil)}, 2)
@@ -81,7 +82,7 @@ func TestMessageSelector(t *testing.T) {
 			c.got(l, "eu1")
 			c.wantCounts("q", engine.Counts{Active: 1})
 		},
-		"LOCK-16 fairness": func(c *clocked) { // with a receiver that takes all, in rotation
+		"LOCK-16 fairness": func(c *clocked) { // a receiver without a selector takes turns with one that has a selector
 			c.queue("q", engine.Config{})
 			all := c.attach("q", 4)
 			eu := c.wants(engine.Link{Path: "q", Selector: of("eu", nil)}, 4)
@@ -97,7 +98,7 @@ func TestMessageSelector(t *testing.T) {
 			c.got(none, "")
 			c.got(all, "eu1 eu2")
 		},
-		"LOCK-16 what comes back": func(c *clocked) { // by any outcome, a message returns to its old position and to receivers whose selector matches
+		"LOCK-16 what comes back": func(c *clocked) { // however it is released, a message returns to its old position and to receivers whose selector matches
 			c.queue("q", engine.Config{LockDuration: minute})
 			c.sends("q", "eu1", "eu2", "us1", "eu3")
 			l := c.wants(engine.Link{Path: "q", Selector: of("eu", nil)}, 3)
@@ -114,7 +115,7 @@ func TestMessageSelector(t *testing.T) {
 			c.sweep()
 			c.got(l, "eu1 eu2 eu3 eu1 eu2 eu1")
 		},
-		"LOCK-16 what its settlement changes": func(c *clocked) { // is evaluated with the changed values
+		"LOCK-16 what its settlement changes": func(c *clocked) { // a message is evaluated with the properties that its settlement changed
 			c.queue("q", engine.Config{})
 			c.sends("q", "m1")
 			l := c.wants(engine.Link{Path: "q", Selector: &engine.MessageSelector{Text: "again", Matches: func(x *engine.Candidate) bool {
@@ -154,7 +155,7 @@ func TestMessageSelector(t *testing.T) {
 			c.equal(c.ns.Drain(c.now, l), true)
 			c.got(l, "eu1")
 		},
-		"LOCK-16 sessions": func(c *clocked) { // keep their order, so receivers cannot select from them
+		"LOCK-16 sessions": func(c *clocked) { // sessions keep their order, so their receivers cannot have selectors
 			c.queue("q", engine.Config{RequiresSession: true})
 			attach := func(want engine.SessionRequest) func() error {
 				return func() error {
@@ -167,8 +168,8 @@ func TestMessageSelector(t *testing.T) {
 	}, asked, swept)
 }
 
-// LOCK-16: each selector evaluates a message once, however many receivers share it and
-// however long nothing matches; a step evaluates no more than it may settle.
+// LOCK-16: each selector evaluates a message once, however many receivers share it and however
+// long nothing matches. A step evaluates no more messages than it may process.
 func TestSelectorCost(t *testing.T) {
 	const messages, inStep = 10_000, 1024
 	c := newClocked(t, asked)
@@ -193,7 +194,7 @@ func TestSelectorCost(t *testing.T) {
 		before = looks
 		c.ns.Match(c.now)
 		if looks-before > inStep {
-			t.Fatalf("one step looked at %d messages", looks-before)
+			t.Fatalf("one step evaluated %d messages", looks-before)
 		}
 	}
 	if looks != messages || turns > messages/inStep+2 {
@@ -205,12 +206,12 @@ func TestSelectorCost(t *testing.T) {
 		c.ns.Match(c.now)
 	}
 	if looks != messages {
-		t.Errorf("%d looks when nothing had come", looks)
+		t.Errorf("%d evaluations without a new message", looks)
 	}
 }
 
-// LOCK-16: in random steps, receivers get exactly the messages that they select, and a
-// receiver that could get a message is never forgotten, which Check tests after each step.
+// LOCK-16: in random steps, receivers get exactly the messages that they select, and a receiver
+// for which there is a message is never forgotten, which Check tests after each step.
 func TestSelectorsAtRandom(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestSelectorsAtRandom(t *testing.T) {
 	}
 }
 
-// attachMany attaches a receiver with credit for each selector, at once.
+// attachMany attaches a receiver with credit for each selector, in one step.
 func (c *clocked) attachMany(all ...*engine.MessageSelector) {
 	c.Helper()
 	for _, s := range all {
@@ -270,7 +271,7 @@ func (c *clocked) attachMany(all ...*engine.MessageSelector) {
 	}
 }
 
-// LOCK-16: receivers without matches cost nothing, and end no step early, however many there
+// LOCK-16: receivers without matches cost nothing and end no step early, however many there
 // are: each selector evaluates a message once.
 func TestSelectorCostOfIdleReceivers(t *testing.T) {
 	const links, selectors = 2_000, 1_000
@@ -289,7 +290,7 @@ func TestSelectorCostOfIdleReceivers(t *testing.T) {
 		c.ns.Match(c.now)
 	}
 	if looks != selectors || c.ns.NextDue() != idle {
-		t.Errorf("%d looks, and there is something to do at %d, not %d", looks, c.ns.NextDue(), idle)
+		t.Errorf("%d evaluations, and the next due time is %d, not %d", looks, c.ns.NextDue(), idle)
 	}
 	if !c.ns.Drain(c.now, c.links) {
 		t.Error("the last receiver is not drained")
@@ -304,8 +305,8 @@ func TestSelectorCostOfIdleReceivers(t *testing.T) {
 	}
 }
 
-// LOCK-16: a message that returns is evaluated in a step of the receivers, not while a client
-// releases it, and only for receivers with credit.
+// LOCK-16: a message that is released is evaluated in a later step that serves receivers, not
+// in the client's step, and only for receivers with credit.
 func TestSelectorCostOfReturns(t *testing.T) {
 	c := newClocked(t, asked)
 	c.between = 1 << 30
@@ -321,7 +322,7 @@ func TestSelectorCostOfReturns(t *testing.T) {
 		before := waits
 		c.must(c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Path: d.Path, Outcome: engine.Abandon}))
 		if waits != before {
-			t.Fatal("giving a message back evaluated a selector")
+			t.Fatal("releasing a message evaluated a selector")
 		}
 		c.step()
 	}
@@ -331,8 +332,8 @@ func TestSelectorCostOfReturns(t *testing.T) {
 	c.must(c.ns.Check())
 }
 
-// LOCK-16: a selector with a backlog gets its messages while others always have new ones to
-// examine.
+// LOCK-16: a selector with a backlog gets its messages even if others always have new messages
+// to examine.
 func TestSelectorsBehind(t *testing.T) {
 	c := newClocked(t, asked)
 	c.between = 1 << 30
@@ -357,5 +358,5 @@ func TestSelectorsBehind(t *testing.T) {
 			return
 		}
 	}
-	t.Error("it did not get its message in 20 steps")
+	t.Error("the selector with a backlog got no message in 20 steps")
 }

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// bench is a namespace with one queue "q", its own clock and identities.
+// bench is a namespace with one queue "q", and with its own clock and keys.
 type bench struct {
 	ns   *engine.Namespace
 	keys *engine.Keys
@@ -31,7 +31,7 @@ func newBench(b *testing.B, c engine.Config) *bench {
 	return w
 }
 
-// seal acts as if everything was committed.
+// seal flushes and seals, as if everything was committed.
 func (w *bench) seal() engine.Effects {
 	fx := w.ns.Flush(w.now, true)
 	w.ns.Seal(true)
@@ -68,7 +68,8 @@ func (w *bench) mixed() time.Duration {
 	return time.Hour + time.Duration(w.rand.Int64N(int64(time.Hour)))
 }
 
-// BenchmarkLife measures send, receive and complete, one at a time, without a store.
+// BenchmarkLife measures sending, receiving and completing one message at a time, without a
+// store.
 func BenchmarkLife(b *testing.B) {
 	for _, depth := range []int{0, 1_000_000} {
 		b.Run("depth="+strconv.Itoa(depth), func(b *testing.B) {
@@ -127,8 +128,8 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// BenchmarkForwardChain sends messages to a queue from which they are forwarded four times,
-// as many at a time as in a busy turn; the result is per message, with four hops each.
+// BenchmarkForwardChain sends messages to a queue from which they are forwarded four times, as
+// many at a time as in a busy turn. The result is per message, with four hops each.
 func BenchmarkForwardChain(b *testing.B) {
 	w := newBench(b, engine.Config{})
 	last := "q"

@@ -24,7 +24,7 @@ func TestBatchDelete(t *testing.T) {
 			c.equal(c.batchDelete("q", 10, c.now), 3)
 			c.wantCounts("q", engine.Counts{})
 		},
-		"BDEL-2": func(c *clocked) { // the oldest, up to and including the instant, without a dead letter
+		"BDEL-2": func(c *clocked) { // the oldest messages, up to and including the instant, without dead letters
 			c.queue("q", keeping)
 			for _, id := range []string{"a", "b", "c"} {
 				c.sends("q", id)
@@ -71,7 +71,7 @@ func TestBatchDelete(t *testing.T) {
 			c.at(minute)
 			c.equal(c.batchDelete("q", 10, c.now), 1)
 		},
-		"BDEL-4 expired": func(c *clocked) { // they expired first
+		"BDEL-4 expired": func(c *clocked) { // the expired message is dead-lettered first
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: second})
 			c.sends("q", "m")
@@ -79,7 +79,7 @@ func TestBatchDelete(t *testing.T) {
 			c.equal(c.batchDelete("q", 10, c.now), 1)
 			c.wantDead("q", engine.ReasonExpired, expiredText)
 		},
-		"BDEL-5": func(c *clocked) { // up to the bound; messages that arrive meanwhile stay
+		"BDEL-5": func(c *clocked) { // messages up to the instant; those that arrive meanwhile stay
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b", "c")
 			start := c.now
@@ -94,11 +94,11 @@ func TestBatchDelete(t *testing.T) {
 			}
 			c.equal(c.state("q").Counts.Active, int64(3))
 		},
-		"BDEL-4, BDEL-5 in slices": func(c *clocked) { // however many do not qualify, a slice visits only a few
+		"BDEL-4, BDEL-5 in slices": func(c *clocked) { // however many messages do not qualify, a slice visits only a few
 			c.queue("q", engine.Config{})
 			c.sends("q", "locked")
 			c.receive("q")
-			for range 20 { // messages that expire meanwhile do not stop it
+			for range 20 { // messages that expire meanwhile do not end the delete
 				c.send("q", engine.Content{TTL: 15 * second})
 			}
 			c.sends("q", "a", "b", "c")
@@ -127,7 +127,7 @@ func TestBatchDelete(t *testing.T) {
 			d.Done = false
 			c.refused(engine.ErrNotFound, func() error { return c.ns.BatchDeleteSlice(c.now, &d, 3) })
 		},
-		"BDEL-5 in the future": func(c *clocked) { // whatever the instant, messages that arrive after it began stay
+		"BDEL-5 in the future": func(c *clocked) { // whatever the instant, messages that arrive after the delete began stay
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b")
 			d, err := c.ns.BeginBatchDelete(c.now, "q", 10, c.now.Add(hour), "receiver")
@@ -146,7 +146,7 @@ func TestBatchDelete(t *testing.T) {
 			c.kill(later, "", "")
 			d, err := c.ns.BeginBatchDelete(c.now, "q/$DeadLetterQueue", 10, c.now.Add(hour), "receiver")
 			c.must(err)
-			c.kill(b, "", "") // at the instant it began
+			c.kill(b, "", "") // at the instant at which the delete began
 			c.must(c.ns.BatchDeleteSlice(c.now, &d, 1))
 			c.pass(ms)
 			c.kill(late, "", "")
@@ -156,7 +156,7 @@ func TestBatchDelete(t *testing.T) {
 			}
 			c.equal(d.Deleted, 3)
 			c.wantIDs("q/$DeadLetterQueue", "c")
-			c.equal(c.batchDelete("q/$DeadLetterQueue", 10, c.now), 1) // the next one removes it
+			c.equal(c.batchDelete("q/$DeadLetterQueue", 10, c.now), 1) // the next delete removes it
 		},
 		"BDEL-6": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -227,7 +227,7 @@ func TestPurge(t *testing.T) {
 		}})
 	}
 	run(t, rules{
-		"OPS-7 later ones": func(c *clocked) { // messages that arrived after the beginning stay
+		"OPS-7 later ones": func(c *clocked) { // messages that arrived after the purge began stay
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b")
 			pg := begin(c, "q", engine.ClassActive)
@@ -243,7 +243,7 @@ func TestPurge(t *testing.T) {
 			c.pass(ms)
 			pg := begin(c, "q/$DeadLetterQueue", engine.ClassActive)
 			c.pass(ms)
-			c.kill(young, "", "") // a lower number, but it died later
+			c.kill(young, "", "") // it has a lower number, but was dead-lettered later
 			finish(c, pg, 10)
 			c.wantIDs("q/$DeadLetterQueue", "old")
 		},
@@ -358,7 +358,7 @@ func TestOperators(t *testing.T) {
 			c.fetch("q", seq)
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.ReturnToActive(c.now, k, "") })
 		},
-		"OPS-4 expired": func(c *clocked) { // it is active again, and expires
+		"OPS-4 expired": func(c *clocked) { // the message is active again, and expires
 			k := one(c)
 			c.setAside(c.receive("q"))
 			c.at(minute)

@@ -18,7 +18,7 @@ func numbered(seq Seq) *message {
 	return m
 }
 
-// check fails t if o breaks its invariants.
+// check fails t if o violates its invariants.
 func (o *order) check(t interface{ Fatalf(string, ...any) }) {
 	if o.root == nil {
 		if o.total != 0 || o.readyCount != 0 || o.level != 0 {
@@ -31,13 +31,13 @@ func (o *order) check(t interface{ Fatalf(string, ...any) }) {
 	}
 	total, able := o.root.check(t, o.level)
 	if total != o.total || able != o.readyCount {
-		t.Fatalf("len %d and ready %d, but there are %d and %d", o.total, o.readyCount, total, able)
+		t.Fatalf("len is %d and ready is %d, but there are %d messages, %d of them ready", o.total, o.readyCount, total, able)
 	}
 }
 
 func (p *page) check(t interface{ Fatalf(string, ...any) }, level uint) (total, able int) {
 	if p.present == 0 || p.ready&^p.present != 0 {
-		t.Fatalf("a page of level %d has there %b, ready %b", level, p.present, p.ready)
+		t.Fatalf("a page of level %d has present %b, ready %b", level, p.present, p.ready)
 	}
 	n := bits.OnesCount64(p.present)
 	if level == 0 {
@@ -83,7 +83,7 @@ func seqsOf(of []*message) []Seq {
 	return all
 }
 
-// anySeq draws numbers that are close together, at the edges of pages of every level, and
+// anySeq draws numbers that are close together, at the edges of pages of every level, or
 // anywhere.
 func anySeq() *rapid.Generator[Seq] {
 	return rapid.OneOf(
@@ -218,7 +218,7 @@ func TestOrderKnowsNoNegativeNumbers(t *testing.T) {
 	}
 }
 
-// Sweeps and purges remove messages during iteration, and may add others.
+// An order may change during iteration: sweeps and purges remove messages, and may add others.
 func TestOrderMayChangeWhileOneWalks(t *testing.T) {
 	fill := func() *order {
 		var o order
@@ -242,14 +242,14 @@ func TestOrderMayChangeWhileOneWalks(t *testing.T) {
 		o, n := fill(), 0
 		walk(o, func(seq Seq) { o.drop(seq); n++ })
 		if n != 1000 || o.len() != 0 {
-			t.Errorf("%s: dropping each, met %d and left %d", name, n, o.len())
+			t.Errorf("%s: dropping each message visited %d and left %d", name, n, o.len())
 		}
 
-		// The current page becomes empty and is added again, the root grows and shrinks.
+		// The current page becomes empty and is added again, and the root grows and shrinks.
 		o, n = fill(), 0
 		walk(o, func(seq Seq) {
 			n++
-			if seq == 320 { // the lowest of its page
+			if seq == 320 { // the lowest number of its page
 				for s := Seq(320); s < 384; s++ {
 					o.drop(s)
 				}
@@ -285,7 +285,7 @@ func TestOrderShrinks(t *testing.T) {
 		o.drop(m.Seq)
 	}
 	if o != (order{}) {
-		t.Errorf("drained, it is %+v", o)
+		t.Errorf("after draining, the order is %+v", o)
 	}
 }
 
@@ -298,7 +298,7 @@ func heapInUse() uint64 {
 	return s.HeapAlloc
 }
 
-// spreads are different distributions of a million numbers.
+// spreads has different distributions of a million numbers.
 var spreads = map[string]func() []Seq{
 	"dense": func() []Seq { return spread(1) },
 	"sparse, shuffled": func() []Seq {

@@ -77,7 +77,8 @@ func TestFilterCounts(t *testing.T) {
 	wants(0, 0)
 }
 
-// A destination given as an address is returned as that address until it is changed.
+// A destination given as an address is returned as that address until the destination is
+// changed.
 func TestForwardAddresses(t *testing.T) {
 	l := engine.DefaultLimits()
 	for _, name := range []string{"ForwardTo", "ForwardDeadLetteredMessagesTo"} {
@@ -91,7 +92,7 @@ func TestForwardAddresses(t *testing.T) {
 		var c engine.Config
 		for i, step := range []struct{ text, path, address string }{
 			{"sb://host/a%2Fb", "a/b", "sb://host/a%2Fb"},
-			{"a/b", "a/b", "sb://host/a%2Fb"}, // what a form sends back
+			{"a/b", "a/b", "sb://host/a%2Fb"}, // as a form submits it
 			{"https://Host:443/A/B", "A/B", "https://Host:443/A/B"},
 			{"other", "other", ""},
 			{"sb://host/x", "x", "sb://host/x"},
@@ -106,7 +107,7 @@ func TestForwardAddresses(t *testing.T) {
 		}
 		long := "sb://" + string(make([]byte, 2048)) + "/a"
 		if err := p.Set(&c, l, engine.Queue, long); err == nil {
-			t.Error("a long address was taken")
+			t.Error("an address that is too long was accepted")
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestRuleNames(t *testing.T) {
 }
 
 func TestParsePath(t *testing.T) {
-	for in, want := range map[string]engine.Path{ // NAME-8, DLQ-2; empty if refused
+	for in, want := range map[string]engine.Path{ // NAME-8, DLQ-2; empty if the path is refused
 		"orders":                               "orders",
 		"a/B/c":                                "a/B/c",
 		"orders/$deadletterqueue":              "orders/$DeadLetterQueue",
@@ -262,7 +262,7 @@ func TestNamesInUse(t *testing.T) {
 	})
 }
 
-// An error names the kind of the entity, and both kinds where the path may be of either.
+// An error names the kind of the entity, or both kinds if the path may be of either.
 func TestNameRefusals(t *testing.T) {
 	var c engine.Config
 	forward, _ := engine.LookupProperty(engine.Queue, "ForwardTo")

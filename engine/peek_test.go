@@ -10,7 +10,7 @@ import (
 
 func TestPeeking(t *testing.T) {
 	run(t, rules{
-		"PEEK-12": func(c *clocked) { // each message once, in order, in any state, and nothing changes
+		"PEEK-12": func(c *clocked) { // each message once, in order, in any state, without changing anything
 			c.queue("q", engine.Config{LockDuration: minute})
 			c.sends("q", "m1", "m2", "m3")
 			c.setAside(c.receive("q"))
@@ -28,7 +28,7 @@ func TestPeeking(t *testing.T) {
 			c.wantCounts("q", before)
 			for _, d := range c.inbox {
 				if d.Link == l && (!d.Peeked || d.Deleted) {
-					c.Errorf("%s came as one that is received", d.Content.MessageID())
+					c.Errorf("%s was delivered as if it were received", d.Content.MessageID())
 				}
 			}
 		},
@@ -44,7 +44,7 @@ func TestPeeking(t *testing.T) {
 			c.sends("q", "m2")
 			c.got(l, "m1")
 		},
-		"PEEK-12 beside receivers": func(c *clocked) { // browsing takes nothing from receivers, nor the other way round
+		"PEEK-12 beside receivers": func(c *clocked) { // browsing takes no messages from receivers, nor receivers from it
 			c.queue("q", engine.Config{})
 			l := c.wants(engine.Link{Path: "q", Mode: engine.PeekOnly}, 10)
 			all := c.attach("q", 10)
@@ -59,7 +59,7 @@ func TestPeeking(t *testing.T) {
 			c.got(l, "eu1 eu2")
 			c.equal(c.ns.Drain(c.now, l), true)
 		},
-		"PEEK-12, PEEK-5": func(c *clocked) { // of one session or of all; no session is locked, and a locked one does not matter
+		"PEEK-12, PEEK-5": func(c *clocked) { // the messages of one session or of all; browsing locks no session, and a locked session can be browsed
 			c.queue("q", engine.Config{RequiresSession: true, LockDuration: minute})
 			for _, s := range []string{"a", "b", "a"} {
 				c.send("q", engine.Content{MessageID: s, SessionID: s})
@@ -87,8 +87,8 @@ func TestPeeking(t *testing.T) {
 	}, asked, swept)
 }
 
-// PEEK-12: a rolled-back delivery is shown again. A message that takes the number of one that
-// a selector skipped before the rollback is shown too.
+// PEEK-12: after a rollback a delivery is repeated. A new message with the number of one that a
+// selector skipped before the rollback is delivered too.
 func TestPeekingRolledBack(t *testing.T) {
 	for name, refused := range map[string][]engine.Content{
 		"shown":       {{MessageID: "eu1"}},
@@ -110,8 +110,8 @@ func TestPeekingRolledBack(t *testing.T) {
 	}
 }
 
-// PEEK-12: browsers take turns with each other and with receivers: one step serves all of
-// them, at a subqueue with more messages than a step may deliver.
+// PEEK-12: browsers take turns with each other and with receivers. One step serves all of them,
+// at a subqueue with more messages than a step may deliver.
 func TestPeekingTakesTurns(t *testing.T) {
 	const messages, browsers = 5_000, 3
 	c := newClocked(t, asked)
@@ -149,8 +149,8 @@ func TestPeekingTakesTurns(t *testing.T) {
 	}
 }
 
-// PEEK-12: browsers of a subqueue leave half of what a step may still deliver to its
-// receivers, also when other subqueues have used most of the step.
+// PEEK-12: browsers of a subqueue leave half of the deliveries that a step has left to its
+// receivers, even if other subqueues have used most of the step.
 func TestPeekingLeavesHalf(t *testing.T) {
 	const messages = 1_000
 	c := newClocked(t, asked)
@@ -188,6 +188,6 @@ func TestPeekingLeavesHalf(t *testing.T) {
 		}
 	}
 	if shown == 0 || received == 0 || shown-received > 1 {
-		t.Errorf("of %d deliveries, the last place %s shows %d and gives %d", len(c.inbox), last, shown, received)
+		t.Errorf("of %d deliveries, the last subqueue %s has %d to browsers and %d to receivers", len(c.inbox), last, shown, received)
 	}
 }

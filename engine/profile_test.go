@@ -68,8 +68,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestProfileRanges tests the values that can be set by profile, where they differ, at the
-// bounds and one past them.
+// TestProfileRanges tests the values that can be set in each profile, where profiles differ, at
+// the bounds and one beyond them.
 func TestProfileRanges(t *testing.T) {
 	const q, top, sub = engine.Queue, engine.Topic, engine.Subscription
 	const ttl, size, message, window, lock = "DefaultMessageTimeToLive", "MaxSizeInMegabytes", "MaxMessageSizeInKilobytes", "DuplicateDetectionHistoryTimeWindow", "LockDuration"
@@ -163,9 +163,9 @@ func TestProfileDefaults(t *testing.T) {
 						want = p.Default
 					}
 					if got := p.Text(e.Config); got != want || p.DefaultIn(l) != want {
-						t.Errorf("%s: %s of %s is %s, by default %s; want %s", name, p.Name, e.Path, got, p.DefaultIn(l), want)
+						t.Errorf("%s: %s of %s is %s, its default %s; want %s", name, p.Name, e.Path, got, p.DefaultIn(l), want)
 					}
-					// A displayed value can be sent back, with the same meaning.
+					// A displayed value can be submitted again, and has the same meaning.
 					again := e.Config
 					if err := p.Set(&again, l, e.Kind, p.Text(e.Config)); err != nil || p.Text(again) != want {
 						t.Errorf("%s: %s of %s again: %s, %v", name, p.Name, e.Path, p.Text(again), err)
@@ -216,7 +216,7 @@ func TestDefaultsAreStored(t *testing.T) {
 		c.at(time.Hour)
 		c.nothing("q")
 	})
-	t.Run("an entity of another time", func(t *testing.T) { // keeps its terms until they are changed
+	t.Run("an entity of another time", func(t *testing.T) { // an entity keeps its values until they are changed
 		c := newClocked(t, asked)
 		c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 2048, AutoDeleteOnIdle: time.Hour})
 		c.limits = profile(t, "emulator")

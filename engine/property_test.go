@@ -11,7 +11,8 @@ import (
 
 const never = engine.MaxDurationText
 
-// TestPropertyDefaults tests every property of §1.2, the kinds that have it and its default.
+// TestPropertyDefaults tests every property of §1.2: its default, and the kinds of entities
+// that have it.
 func TestPropertyDefaults(t *testing.T) {
 	q, top, sub := engine.Queue, engine.Topic, engine.Subscription
 	all := []engine.EntityKind{q, top, sub}
@@ -69,7 +70,7 @@ func TestPropertyDefaults(t *testing.T) {
 	})
 }
 
-// TestPropertySet sets every property at its limits and one past them, and reads it back.
+// TestPropertySet sets every property at its limits and one beyond them, and reads it back.
 func TestPropertySet(t *testing.T) {
 	const q, top, sub = engine.Queue, engine.Topic, engine.Subscription
 	outOfRange, argument := engine.ErrOutOfRange, engine.ErrArgument
@@ -162,17 +163,17 @@ func TestPropertySet(t *testing.T) {
 					t.Fatalf("got %v", err)
 				}
 				if !c.Equal(engine.Config{}) {
-					t.Fatalf("refused, it is %+v", c)
+					t.Fatalf("after a refusal, the config is %+v", c)
 				}
 				return
 			}
 			if err != nil || p.Text(c) != tc.out {
 				t.Fatalf("got %q, %v", p.Text(c), err)
 			}
-			c.ForwardToAddress = "" // which is not part of the text
+			c.ForwardToAddress = "" // the address is not part of the text
 			var again engine.Config
 			if err := p.Set(&again, engine.DefaultLimits(), tc.kind, p.Text(c)); err != nil || !again.Equal(c) {
-				t.Errorf("read back it is %+v, %v", again, err)
+				t.Errorf("after reading it back, it is %+v, %v", again, err)
 			}
 		})
 	}
@@ -211,8 +212,8 @@ func TestPropertySetEmpty(t *testing.T) {
 	}
 }
 
-// An entity keeps its values when limits have become narrower: the present value can be set
-// again, but no other one out of range.
+// An entity keeps its values when limits become narrower: its present value can be set again,
+// but no other value out of range.
 func TestPropertySetKeeps(t *testing.T) {
 	has := engine.Config{
 		LockDuration: time.Second, MaxSizeInMegabytes: 7, MaxMessageSizeInKilobytes: 2048, DefaultMessageTimeToLive: time.Millisecond,
@@ -249,14 +250,14 @@ func FuzzPropertySet(f *testing.F) {
 		for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
 			for _, p := range engine.Properties(kind) {
 				var c, again engine.Config
-				for _, name := range engine.Profiles() { // an accepted value can be displayed, and set again
+				for _, name := range engine.Profiles() { // an accepted value can be displayed, and then set again
 					l, is := profile(t, name), engine.Config{}
 					if p.Set(&is, l, kind, s) != nil {
 						continue
 					}
 					shown := p.Text(l.Complete(kind, is))
 					if err := p.Set(&engine.Config{}, l, kind, shown); err != nil {
-						t.Fatalf("%s: %s %q is %q, and that is refused: %v", name, p.Name, s, shown, err)
+						t.Fatalf("%s: %s %q is displayed as %q, which is refused: %v", name, p.Name, s, shown, err)
 					}
 				}
 				if err := p.Set(&c, engine.DefaultLimits(), kind, s); err != nil {
@@ -266,7 +267,7 @@ func FuzzPropertySet(f *testing.F) {
 					continue
 				}
 				if err := p.Set(&again, engine.DefaultLimits(), kind, p.Text(c)); err != nil || p.Text(again) != p.Text(c) {
-					t.Fatalf("%s %q is %q, and that is %q, %v", p.Name, s, p.Text(c), p.Text(again), err)
+					t.Fatalf("%s %q is displayed as %q, which is then %q, %v", p.Name, s, p.Text(c), p.Text(again), err)
 				}
 			}
 		}
@@ -341,7 +342,7 @@ func TestDescriptions(t *testing.T) {
 				return err
 			})
 		},
-		"PROP-10": func(c *clocked) { // new terms apply to new locks
+		"PROP-10": func(c *clocked) { // a new lock duration applies to new locks
 			c.queue("q", engine.Config{LockDuration: time.Minute})
 			c.sends("q", "a", "b")
 			a := c.receive("q")
@@ -352,7 +353,7 @@ func TestDescriptions(t *testing.T) {
 			c.wantLockLost(c.settle(b, engine.Complete))
 			c.complete(a)
 		},
-		"PROP-11": func(c *clocked) { // N below the count: at the next failure
+		"PROP-11": func(c *clocked) { // a maximum below the count takes effect at the next failure
 			c.queue("q", engine.Config{MaxDeliveryCount: 10})
 			c.sends("q", "m")
 			for range 3 {
@@ -378,7 +379,7 @@ func TestDescriptions(t *testing.T) {
 			c.equal(c.receive("q").Content.MessageID(), "new")
 			c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 2 delivery attempts.")
 		},
-		"PROP-12": func(c *clocked) { // the property applies as of when the expiry is processed
+		"PROP-12": func(c *clocked) { // the value at the time when the expiry is processed counts
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{TTL: time.Second})
 			c.update("q", func(cfg *engine.Config) { cfg.DeadLetteringOnMessageExpiration = true })
@@ -406,7 +407,7 @@ func TestDescriptions(t *testing.T) {
 			}
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Update(c.now, "q", engine.Config{}, ""); return err })
 		},
-		"PROP-14": func(c *clocked) { // everything in it is deleted, and receivers are ended
+		"PROP-14": func(c *clocked) { // everything in the entity is deleted, and receivers are ended
 			c.queue("q", engine.Config{})
 			c.sends("q", "dead", "deferred", "locked", "active")
 			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
@@ -419,12 +420,12 @@ func TestDescriptions(t *testing.T) {
 			c.wantLockLost(c.settle(held, engine.Complete))
 			ev := c.events[len(c.events)-1]
 			if ev.Kind != engine.EventEntityDeleted || ev.Count != 5 {
-				c.Errorf("the last event is %v of %d", ev.Kind, ev.Count)
+				c.Errorf("the last event is %v with count %d", ev.Kind, ev.Count)
 			}
 			c.sweep()
 			c.step()
 			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies)+len(c.store.entities)+len(c.store.meters), 0)
-			c.queue("q", engine.Config{}) // nothing comes back with its name
+			c.queue("q", engine.Config{}) // a new entity of that name is empty
 			c.wantCounts("q", engine.Counts{})
 			c.equal(c.send("q", engine.Content{}), engine.Seq(1))
 		},
@@ -455,8 +456,8 @@ func TestDescriptions(t *testing.T) {
 	})
 }
 
-// wantNotFound requires these receivers, and no others that stay, to be ended because their
-// entity was deleted.
+// wantNotFound requires that exactly these receivers, of those that stay attached, were ended
+// because their entity was deleted.
 func (c *clocked) wantNotFound(ids ...engine.LinkID) {
 	c.Helper()
 	ended := map[engine.LinkID]bool{}
@@ -467,7 +468,7 @@ func (c *clocked) wantNotFound(ids ...engine.LinkID) {
 	}
 	for _, id := range ids {
 		if !ended[id] {
-			c.Errorf("receiver %d is not told that its entity is gone: %+v", id, c.ended)
+			c.Errorf("receiver %d was not ended with ErrNotFound: %+v", id, c.ended)
 		}
 	}
 	c.equal(len(ended), len(ids))

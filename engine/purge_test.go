@@ -16,7 +16,7 @@ import (
 
 var everyClass = []engine.Class{engine.ClassActive, engine.ClassDeferred, engine.ClassScheduled}
 
-// sieve parses a valid filter.
+// sieve parses a filter, which must be valid.
 func (c *clocked) sieve(text string) *engine.MessageFilter {
 	c.Helper()
 	s, err := engine.ParseMessageFilter(text, c.limits)
@@ -33,7 +33,7 @@ func (c *clocked) plan(p engine.Path, text string, classes ...engine.Class) engi
 	return pg
 }
 
-// preview counts the rest of a purge, which changes nothing and is no use.
+// preview counts the rest of a purge, which changes nothing and is no use of the entity.
 func (c *clocked) preview(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
 	c.step()
@@ -48,7 +48,7 @@ func (c *clocked) preview(pg engine.Purge, slice int) engine.Purge {
 	return pg
 }
 
-// carryOut does the rest of a purge, and requires that it does what was counted.
+// carryOut does the rest of a purge, and requires that the result is as counted.
 func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
 	want := c.preview(pg, slice)
@@ -61,7 +61,8 @@ func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 	return pg
 }
 
-// purgeCounts returns how many were removed, locked, failed to evaluate and spared.
+// purgeCounts returns how many messages were removed, locked, not evaluated because of an
+// error, and spared.
 func purgeCounts(pg engine.Purge) string {
 	return fmt.Sprint(pg.Removed, pg.Skipped, pg.Failed, pg.Unmatched)
 }
@@ -70,8 +71,7 @@ func price(id string, v value.Value) engine.Content {
 	return engine.Content{MessageID: id, Subject: "price", Properties: value.Properties{{Name: "price", Value: v}}}
 }
 
-// OPS-7: exactly those messages of the chosen states are removed for which the filter is
-// true.
+// OPS-7: exactly those messages of the chosen states are removed for which the filter is true.
 func TestPurgeByFilter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		filter string
@@ -107,7 +107,7 @@ func TestPurgeByFilter(t *testing.T) {
 		}})
 	}
 	const red, blue = "sys.Label = 'red'", "sys.Label = 'blue'"
-	send := func(c *clocked, p engine.Path, ids ...string) { // the first letter is the color
+	send := func(c *clocked, p engine.Path, ids ...string) { // the first letter of an id is the color
 		c.Helper()
 		for _, id := range ids {
 			c.send(p, engine.Content{MessageID: id, Subject: map[byte]string{'r': "red", 'b': "blue"}[id[0]]})
@@ -123,7 +123,7 @@ func TestPurgeByFilter(t *testing.T) {
 			c.equal(purgeCounts(c.carryOut(pg, 1)), "2 0 0 1")
 			c.wantIDs("q", "b2", "r4")
 		},
-		"OPS-7 filter: locked": func(c *clocked) { // reported if it would have been removed
+		"OPS-7 filter: locked": func(c *clocked) { // a locked message is reported if it would have been removed
 			c.queue("q", engine.Config{})
 			send(c, "q", "r1", "b2", "r3", "b4")
 			c.receive("q")
@@ -144,7 +144,7 @@ func TestPurgeByFilter(t *testing.T) {
 			c.equal(purgeCounts(c.carryOut(pg, 10)), "1 0 0 1")
 			c.wantIDs("q", "b2")
 		},
-		"OPS-7 filter: expired, DC-4": func(c *clocked) { // it is neither removed nor evaluated
+		"OPS-7 filter: expired, DC-4": func(c *clocked) { // an expired message is neither removed nor evaluated
 			c.queue("q", engine.Config{MaxDeliveryCount: 1})
 			c.send("q", engine.Content{MessageID: "r1", Subject: "red", TTL: minute})
 			send(c, "q", "r2")
@@ -173,7 +173,7 @@ func TestPurgeByFilter(t *testing.T) {
 			c.sweep()
 			c.wantIDs("q", "blue")
 		},
-		"OPS-7 filter: dead letters, TTL-27": func(c *clocked) { // their reason is a property
+		"OPS-7 filter: dead letters, TTL-27": func(c *clocked) { // the dead-letter reason is a property
 			c.queue("q", engine.Config{})
 			send(c, "q", "r1", "b2", "r3", "r4")
 			late := c.receive("q")
@@ -231,7 +231,7 @@ func TestPurgeByFilter(t *testing.T) {
 			c.refused(engine.ErrNotFound, func() error { return c.ns.CountPurgeSlice(c.now, &pg, 10) })
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.PlanPurge(c.now, "q", nil); return err })
 		},
-		"OPS-7 filter: is told, OPS-11": func(c *clocked) { // one event, and none if nothing is removed
+		"OPS-7 filter: is told, OPS-11": func(c *clocked) { // a purge has one event, and none if nothing is removed
 			c.queue("q", engine.Config{AutoDeleteOnIdle: hour})
 			send(c, "q", "r1", "b2")
 			c.at(minute)
@@ -245,20 +245,20 @@ func TestPurgeByFilter(t *testing.T) {
 			e := events[len(events)-1]
 			if e.Kind != engine.EventPurged || e.Count != 1 || !e.Audit || e.Actor != "operator" || !utf8.ValidString(e.Reason) ||
 				!strings.HasPrefix(e.Reason, red+" OR sys.Label = 'üü") || !strings.HasSuffix(e.Reason, "ü…") || len(e.Reason) > 210 {
-				c.Errorf("told %+v", e)
+				c.Errorf("the event is %+v", e)
 			}
 			c.equal(c.state("q").LastUsed, c.now)
 		},
 	}, asked)
 }
 
-// FILT-28: an invalid filter is refused with the position and the expected text there, before
-// anything happens.
+// FILT-28: an invalid filter is refused with the position and the text that is expected there,
+// before anything is removed.
 func TestSieveRefused(t *testing.T) {
 	l := engine.DefaultLimits()
 	long := "n = '" + strings.Repeat("ü", 1018) + "'"
 	if _, err := engine.ParseMessageFilter(long, l); err != nil {
-		t.Errorf("one of the greatest length: %v", err)
+		t.Errorf("a filter of the maximum length: %v", err)
 	}
 	for text, at := range map[string]int{"": 0, "  ": 2, "n >": 3, "n = 1 n": 6, "SET n = 1": 4, long + " ": -1} {
 		_, err := engine.ParseMessageFilter(text, l)

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestCharge compares the charge of an entity with the larger of what clients see and the
-// memory it takes, and SizeInBytes with what clients see (§1.5, RT-3).
+// TestCharge compares the charge of an entity with the larger of two sizes: what clients see,
+// and the memory that it takes. It compares SizeInBytes with what clients see (§1.5, RT-3).
 func TestCharge(t *testing.T) {
 	charging := func(c *clocked, size int64) {
 		c.limit(func(l *engine.Limits) { l.MessageMemory, l.EntitySize = 512, size })

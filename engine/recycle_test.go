@@ -6,8 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestRecycledEventsAreWrittenOver: only events given to ReuseEvents are overwritten, and nothing
-// of them is left.
+// TestRecycledEventsAreWrittenOver checks that only events passed to ReuseEvents are
+// overwritten, and that nothing of them is left.
 func TestRecycledEventsAreWrittenOver(t *testing.T) {
 	run(t, rules{"events": func(c *clocked) {
 		c.queue("q", engine.Config{})
@@ -27,15 +27,15 @@ func TestRecycledEventsAreWrittenOver(t *testing.T) {
 		kept, given := sent("1"), sent("2")
 		c.ns.ReuseEvents(given)
 		if given[0].Kind != 0 || given[0].Content != "" {
-			c.Errorf("of the event that is given back %+v is held", given[0])
+			c.Errorf("the recycled event still contains %+v", given[0])
 		}
 		now := sent("3")
 		next := sent("4")
 		if &next[0] != &given[0] {
-			c.Error("what was given back is not used")
+			c.Error("the recycled events were not reused")
 		}
 		if &now[0] == &given[0] || id(kept) != "1" || id(now) != "3" || id(next) != "4" {
-			c.Errorf("kept are %s and %s, and the newest is %s", id(kept), id(now), id(next))
+			c.Errorf("the kept events are of %s and %s, and the newest of %s", id(kept), id(now), id(next))
 		}
 	}}, asked)
 }

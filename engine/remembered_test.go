@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// remembered is a store that follows Batch's comment strictly.
+// remembered is a store that follows the comment of engine.Batch strictly.
 type remembered struct {
 	clock    engine.Instant
 	entities map[engine.SubqueueID]engine.Entity
@@ -41,7 +41,7 @@ func (r *remembered) commit(b *engine.Batch) error {
 	named := map[any]bool{}
 	once := func(id any) error {
 		if named[id] {
-			return fmt.Errorf("the batch names %T %v twice", id, id)
+			return fmt.Errorf("the batch contains %T %v twice", id, id)
 		}
 		named[id] = true
 		return nil
@@ -99,14 +99,14 @@ func (r *remembered) commit(b *engine.Batch) error {
 	}
 	for _, x := range b.Seen {
 		if slices.ContainsFunc(r.seen, func(o engine.SeenIDs) bool { return o.Subqueue == x.Subqueue && o.N >= x.N }) {
-			errs = append(errs, fmt.Errorf("what %d has seen has number %d, and there is a higher one", x.Subqueue, x.N))
+			errs = append(errs, fmt.Errorf("seen ids of subqueue %d get number %d, which is not the highest", x.Subqueue, x.N))
 		}
 		x.Digests = slices.Clone(x.Digests)
 		r.seen = append(r.seen, x)
 	}
 	for _, d := range b.DropSeen {
 		if slices.ContainsFunc(b.Seen, func(x engine.SeenIDs) bool { return x.Subqueue == d.Subqueue && x.N <= d.N }) {
-			errs = append(errs, fmt.Errorf("what %d has seen is put and dropped at once", d.Subqueue))
+			errs = append(errs, fmt.Errorf("seen ids of subqueue %d are both stored and dropped", d.Subqueue))
 		}
 		r.seen = slices.DeleteFunc(r.seen, func(x engine.SeenIDs) bool { return x.Subqueue == d.Subqueue && x.N <= d.N })
 	}

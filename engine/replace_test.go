@@ -35,7 +35,7 @@ func TestReplace(t *testing.T) {
 			c.equal(r.Message.EnqueuedAt, c.now)
 			c.equal(r.Message.DeliveryCount, uint32(0))
 			if r.Message.Extra != nil || r.Message.Key == key {
-				c.Errorf("it is %+v", r.Message)
+				c.Errorf("the new message is %+v", r.Message)
 			}
 		},
 		"OPS-2 edited": func(c *clocked) {
@@ -44,7 +44,7 @@ func TestReplace(t *testing.T) {
 			c.wantIDs("q", "n")
 			c.wantIDs(dead, "m")
 		},
-		"OPS-1 edited, of a subscription": func(c *clocked) { // back to that subscription only
+		"OPS-1 edited, of a subscription": func(c *clocked) { // moved back to that subscription only
 			c.topic("t", engine.Config{})
 			s, u := c.sub("t", "s", engine.Config{}), c.sub("t", "u", engine.Config{})
 			c.sends("t", "m")

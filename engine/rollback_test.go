@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// A step of any kind that the store refused never happened.
+// A step that the store refuses has no effect, whatever its kind.
 func TestRollback(t *testing.T) {
 	prepare := func(c *clocked) (locked engine.Delivery) {
 		c.queue("q", engine.Config{})
@@ -106,8 +106,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// A staged body is dropped with the last message that refers to it, or with the rejection of
-// its message, and never while it is being read.
+// A staged body is dropped with the last message that refers to it, or when its message is
+// refused, and never while it is being read.
 func TestBodies(t *testing.T) {
 	staged := func(c *clocked) engine.Submission {
 		s, err := engine.Submit(engine.Content{MessageID: "m"}, nil, 1000, c.keys.Next(), c.limits)
@@ -128,18 +128,18 @@ func TestBodies(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{})
 	s := staged(c)
-	for range 2 { // undone with its turn, and retried
+	for range 2 { // the send is rolled back with its turn, and retried
 		if _, err := c.ns.Send(c.now, "q", []engine.Submission{s}, ""); err != nil {
 			t.Fatal(err)
 		}
 		c.ns.Rollback()
 	}
 	if all := append(dropped(c), dropped(c)...); len(all) != 1 || all[0] != s.Key {
-		t.Errorf("taken back, %v is dropped", all)
+		t.Errorf("after a rollback, %v is dropped", all)
 	}
 	s = staged(c)
 	if _, err := c.ns.Send(c.now, "nowhere", []engine.Submission{s}, ""); err == nil {
-		t.Fatal("it was sent nowhere")
+		t.Fatal("a send to a missing entity succeeds")
 	}
 	if all := append(dropped(c), dropped(c)...); len(all) != 1 || all[0] != s.Key {
 		t.Errorf("refused, %v is dropped", all)
@@ -157,7 +157,7 @@ func TestBodies(t *testing.T) {
 	fx := c.ns.Flush(c.now, true)
 	c.ns.Seal(true)
 	if len(fx.Deliveries) != 1 || len(fx.Batch.DropMessages) != 1 || len(fx.Batch.DropContents) != 0 {
-		t.Fatalf("received, the batch is %+v", fx.Batch)
+		t.Fatalf("after a receive, the batch is %+v", fx.Batch)
 	}
 	if all := append(dropped(c), dropped(c)...); len(all) != 0 {
 		t.Errorf("read, %v is dropped", all)
@@ -177,7 +177,7 @@ func TestPending(t *testing.T) {
 		}
 		c.step()
 		if h, s := c.ns.Pending(); h || s {
-			t.Errorf("committed, it is %v, %v", h, s)
+			t.Errorf("after the commit, pending is %v, %v", h, s)
 		}
 	}
 	want(false, false)

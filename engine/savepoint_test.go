@@ -25,7 +25,7 @@ func pictured(t *testing.T, ns *Namespace) string {
 	return all
 }
 
-// Part of a turn is undone without the rest of the turn, and the rest after it.
+// Part of a turn is undone without the rest of the turn, which is undone afterwards.
 func TestSavepoint(t *testing.T) {
 	const now = Instant(1_100_000)
 	must := func(err error) {
@@ -103,7 +103,7 @@ func TestSavepoint(t *testing.T) {
 			do(ns, d)
 			ns.undoTo(to)
 			if after := pictured(t, ns); after != before {
-				t.Fatalf("taken back, it is\n%s\nand was\n%s", after, before)
+				t.Fatalf("after undoing, the namespace is\n%s\nand was\n%s", after, before)
 			}
 			do(ns, d)
 			ns.undoTo(to)
@@ -113,14 +113,14 @@ func TestSavepoint(t *testing.T) {
 			}
 			ns.Rollback()
 			if after := pictured(t, ns); after[len("hard false, events 0"):] != first[len("hard true, events 1"):] {
-				t.Fatalf("taken back as well, it is\n%s\nand was\n%s", after, first)
+				t.Fatalf("after the rollback, the namespace is\n%s\nand was\n%s", after, first)
 			}
 		})
 	}
 }
 
-// A commit that fails undoes its own changes and leaves everything else alone, also when
-// nothing else was done in its turn: entities that it did not touch are not even visited.
+// A commit that fails undoes its own changes and leaves everything else alone, even if nothing
+// else was done in its turn: entities that it did not touch are not even visited.
 func TestFailedCommitCostsItsChanges(t *testing.T) {
 	const now = Instant(1_000_000)
 	must := func(err error) {
@@ -144,7 +144,7 @@ func TestFailedCommitCostsItsChanges(t *testing.T) {
 	must(err)
 	_, err = ns.Send(now, "seen", []Submission{old}, "")
 	must(err)
-	late := now.Add(11 * time.Minute) // it is no duplicate any more, which the next one finds
+	late := now.Add(11 * time.Minute) // the window of the first id has passed, which the next send finds
 	id, err := ns.BeginTransaction(late, "")
 	must(err)
 	for _, p := range []Path{"q", "sessions", "seen", "gone"} {
@@ -154,21 +154,21 @@ func TestFailedCommitCostsItsChanges(t *testing.T) {
 	ns.Flush(late, true)
 	ns.Seal(true)
 	if _, err := ns.Discharge(late, id, Commit); err == nil {
-		t.Fatal("it can be committed")
+		t.Fatal("a commit that must fail succeeded")
 	}
 	must(ns.Check())
 	if ns.entities["bystander"].idleAt == 1 {
-		t.Error("the bystander is examined again")
+		t.Error("the idleness of the bystander is checked again")
 	}
 	for _, p := range []string{"q", "sessions", "seen"} {
 		if ns.entities[p].idleAt != 1 {
-			t.Errorf("%s is not examined again", p)
+			t.Errorf("the idleness of %s is not checked again", p)
 		}
 	}
 	ns.Rollback()
 	must(ns.Check())
 	if ns.entities["bystander"].idleAt == 1 {
-		t.Error("the bystander is examined again when the turn is taken back")
+		t.Error("the idleness of the bystander is checked again after the rollback")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestRollbackExaminesWhereReceiversAre(t *testing.T) {
 			}
 			ns.Rollback()
 			if ns.entities["waiting"].idleAt != 1 || ns.entities["q"].idleAt == 1 {
-				t.Errorf("where it was there is a look at %d, elsewhere at %d", ns.entities["waiting"].idleAt, ns.entities["q"].idleAt)
+				t.Errorf("the idleness of its entity is checked at %d, and of another at %d", ns.entities["waiting"].idleAt, ns.entities["q"].idleAt)
 			}
 			if err := ns.Check(); err != nil {
 				t.Error(err)

@@ -17,7 +17,7 @@ func TestSchedules(t *testing.T) {
 		return err
 	}
 	run(t, rules{
-		"SCH-1, SCH-8": func(c *clocked) { // a number for each, in order
+		"SCH-1, SCH-8": func(c *clocked) { // a number for each message, in order
 			c.queue("q", engine.Config{})
 			seqs, err := c.trySend("q", later("a"), later("b"), later("c"))
 			c.must(err)
@@ -78,7 +78,7 @@ func TestSchedules(t *testing.T) {
 			c.sweep()
 			c.equal(len(c.delivered(link)), 1)
 		},
-		"SCH-5": func(c *clocked) { // the scheduled number is invalid afterwards
+		"SCH-5": func(c *clocked) { // the scheduled number is invalid after the activation
 			c.queue("q", engine.Config{})
 			seq := c.send("q", later("m"))
 			c.sends("q", "between")
@@ -190,7 +190,7 @@ func TestSchedules(t *testing.T) {
 			c.queue("q", engine.Config{})
 			c.send("q", later("m"))
 			if c.state("q").SizeInBytes == 0 {
-				c.Error("it takes no room")
+				c.Error("the scheduled message does not count against the quota")
 			}
 			c.remove("q")
 			c.queue("q", engine.Config{})
@@ -231,7 +231,7 @@ func TestSchedules(t *testing.T) {
 			c.must(err)
 			c.step()
 			c.equal(seq, old+1)
-			c.equal(c.row("q").Message.EnqueuedAt, morning.Add(second)) // as of the rescheduling
+			c.equal(c.row("q").Message.EnqueuedAt, morning.Add(second)) // the time of the rescheduling
 			for _, at := range []engine.Instant{c.now, c.now - 1} {
 				c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.Reschedule(c.now, key, at, ""); return err })
 			}

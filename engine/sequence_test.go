@@ -34,12 +34,12 @@ func TestSequence(t *testing.T) {
 			cfg := c.state("q").Config
 			c.equal(cfg.MaxMegabytes(), int64(1024))
 			c.equal(cfg.MaxBytes(), int64(16<<30))
-			c.equal(cfg.SupportOrdering, true) // kept as sent
+			c.equal(cfg.SupportOrdering, true) // stored as sent
 			for i := range 3 {
 				c.equal(c.send("q", engine.Content{PartitionKey: fmt.Sprint(i)}), engine.Seq(i+1))
 			}
 		},
-		"SEQ-3": func(c *clocked) { // whatever happens to it in its entity
+		"SEQ-3": func(c *clocked) { // a message keeps its number, whatever happens to it in its entity
 			c.queue("q", engine.Config{LockDuration: 10 * second})
 			c.sends("q", "before")
 			seq := c.send("q", engine.Content{MessageID: "m"})
@@ -149,7 +149,7 @@ func TestSequence(t *testing.T) {
 			c.at(minute)
 			c.equal(c.receive("q").Content.MessageID(), "A")
 		},
-		"SEQ-8 many locks": func(c *clocked) { // more than one step unlocks
+		"SEQ-8 many locks": func(c *clocked) { // more locks expire than one step releases
 			c.limit(func(l *engine.Limits) { l.BatchSize = 1 << 30 })
 			c.queue("q", engine.Config{})
 			batch := make([]engine.Content, 3000)
@@ -159,7 +159,7 @@ func TestSequence(t *testing.T) {
 			_, err := c.trySend("q", batch...)
 			c.must(err)
 			link := c.attach("q", 2999)  // the last one stays
-			for i := 2998; i >= 0; i-- { // their locks end in reverse order
+			for i := 2998; i >= 0; i-- { // their locks expire in reverse order
 				if i%500 == 0 {
 					c.pass(ms)
 				}
@@ -205,11 +205,11 @@ func TestMessages(t *testing.T) {
 			dead := c.receive("q/$DeadLetterQueue")
 			content, err = dead.Content.Content()
 			c.must(err)
-			content.Properties = dead.Message.Properties(content) // as a client copies it
+			content.Properties = dead.Message.Properties(content) // as a client copies them
 			seq := c.send("q", content)
 			c.equal(c.rows("q")[1].Message.Seq, seq)
 			if x := c.rows("q")[1].Message.Extra; x != nil {
-				c.Errorf("sent again, a dead letter still has %+v", x)
+				c.Errorf("a dead letter that was sent again still has %+v", x)
 			}
 		},
 		"MSG-3": func(c *clocked) { // every kind of property, in order, bit by bit
@@ -223,7 +223,7 @@ func TestMessages(t *testing.T) {
 			}
 			var want value.Properties
 			for i, v := range all {
-				c.equal(v.Kind(), value.Kind(i)) // none is left out
+				c.equal(v.Kind(), value.Kind(i)) // no kind is missing
 				want = append(want, value.Property{Name: v.Kind().String(), Value: v})
 			}
 			c.equal(value.Kind(len(all)), value.Raw+1)
@@ -236,7 +236,7 @@ func TestMessages(t *testing.T) {
 				c.Error(d)
 			}
 		},
-		"MSG-4": func(c *clocked) { // the casing of names is kept
+		"MSG-4": func(c *clocked) { // the case of names is kept
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{Properties: value.Properties{{Name: "Region", Value: value.OfString("eu")}}})
 			got, err := c.receive("q").Content.Content()
@@ -268,7 +268,7 @@ func TestMessages(t *testing.T) {
 			c.equal(slices.Equal(seqs, []engine.Seq{2, 3, 4}), true)
 			c.wantIDs("q", "before", "a", "b", "c")
 		},
-		"MSG-8": func(c *clocked) { // a refused batch leaves nothing
+		"MSG-8": func(c *clocked) { // a refused batch leaves no message
 			c.queue("q", engine.Config{})
 			_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{}, engine.Content{}), "")
 			c.must(err)
@@ -281,7 +281,7 @@ func TestMessages(t *testing.T) {
 			c.pass(second)
 			c.wantCounts("q", engine.Counts{Active: 1})
 		},
-		"MSG-8 killed": func(c *clocked) { // before the answer there is nothing, after it everything
+		"MSG-8 killed": func(c *clocked) { // after a crash before the answer there is no message, after the answer there are all
 			c.queue("q", engine.Config{})
 			for _, acknowledged := range []bool{false, true} {
 				_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{}, engine.Content{}), "")
@@ -289,7 +289,7 @@ func TestMessages(t *testing.T) {
 				if acknowledged {
 					c.step()
 				} else {
-					c.ns.Flush(c.now, true) // on its way to the store, which does not receive it
+					c.ns.Flush(c.now, true) // flushed to the store, which does not receive it
 				}
 				c.restart()
 				c.wantCounts("q", engine.Counts{Active: map[bool]int64{true: 2}[acknowledged]})
@@ -341,7 +341,7 @@ func TestPeek(t *testing.T) {
 					ids = append(ids, r.Content.MessageID())
 				}
 				if want := all[min(4, max(0, from-1)):]; !slices.Equal(ids, want) {
-					c.Errorf("from %d there are %q; want %q", from, ids, want)
+					c.Errorf("peeking from %d returns %q; want %q", from, ids, want)
 				}
 			}
 		},
@@ -398,7 +398,7 @@ func TestPeek(t *testing.T) {
 				c.equal(len(rows), want)
 			}
 		},
-		"PEEK-8": func(c *clocked) { // no token that a lock could be ended with: LOCK-11, TTL-14
+		"PEEK-8": func(c *clocked) { // no token with which a lock could be settled: LOCK-11, TTL-14
 			c.queue("q", engine.Config{DefaultMessageTimeToLive: minute})
 			c.sends("q", "m")
 			rows, err := c.ns.Peek(c.now, "q", 1, 1, "")
@@ -503,6 +503,6 @@ func (c *clocked) wantPeek(p engine.Path, want ...string) {
 		got = append(got, r.Content.MessageID())
 	}
 	if !slices.Equal(got, want) {
-		c.Fatalf("in %s there are %q; want %q", p, got, want)
+		c.Fatalf("peeking at %s returns %q; want %q", p, got, want)
 	}
 }

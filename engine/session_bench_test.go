@@ -11,7 +11,7 @@ import (
 
 const manySessions = 100_000
 
-// say sends n messages, each to a session of its own, named from a number on.
+// say sends n messages to new sessions, whose names are numbers from `from` on.
 func (w *bench) say(b *testing.B, from, n int) {
 	b.Helper()
 	batch := make([]engine.Submission, 0, min(n, 1000))
@@ -31,8 +31,8 @@ func (w *bench) say(b *testing.B, from, n int) {
 	}
 }
 
-// BenchmarkSessionHeap measures the memory of a session with one message beyond that of the
-// message in a queue without sessions.
+// BenchmarkSessionHeap measures the memory that a session with one message takes in addition to
+// the message's in a queue without sessions.
 func BenchmarkSessionHeap(b *testing.B) {
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -55,9 +55,9 @@ func BenchmarkSessionHeap(b *testing.B) {
 	}
 }
 
-// BenchmarkSessions accepts the next session, receives its message, completes it and closes,
-// one after the other among 100,000 sessions, with other receivers that wait idly in sessions
-// of their own, without a store.
+// BenchmarkSessions accepts the next session, receives its message, completes it and closes the
+// session, among 100,000 sessions and with other receivers that wait idly in their own
+// sessions. There is no store.
 func BenchmarkSessions(b *testing.B) {
 	for _, idle := range []int{0, 4000} {
 		b.Run(fmt.Sprint("idle=", idle), func(b *testing.B) {
@@ -80,13 +80,13 @@ func BenchmarkSessions(b *testing.B) {
 			w.seal()
 			sent := manySessions
 			for b.Loop() {
-				w.say(b, sent, 1) // so that the number stays the same
+				w.say(b, sent, 1) // so that the number of sessions stays the same
 				sent++
 				attach(engine.SessionRequest{Want: engine.NextSession})
 				w.ns.Match(w.now)
 				fx := w.seal()
 				if len(fx.Accepted) != 1 || len(fx.Deliveries) != 1 {
-					b.Fatal("it is not served at once")
+					b.Fatal("the receiver did not get its session and message at once")
 				}
 				w.ns.ReleaseBody(fx.Deliveries[0].Pin)
 				if err := w.ns.Settle(w.now, engine.Settlement{Token: fx.Deliveries[0].Token()}); err != nil {

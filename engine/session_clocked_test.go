@@ -7,11 +7,11 @@ import (
 	"mayfly/engine"
 )
 
-// Helpers of clocked for sessions.
+// These are helpers of clocked for sessions.
 
 var sessionful = engine.Config{RequiresSession: true, LockDuration: minute}
 
-// say sends messages to a session, named by their ids.
+// say sends messages with these ids to a session.
 func (c *clocked) say(p engine.Path, session string, ids ...string) {
 	c.Helper()
 	for _, id := range ids {
@@ -43,13 +43,13 @@ func (c *clocked) tryHold(p engine.Path, id string) (engine.LinkID, error) {
 	return c.attachSession(p, named(id), engine.Link{})
 }
 
-// hold requires a session by its id.
+// hold attaches a receiver to the session with this id, which must be available.
 func (c *clocked) hold(p engine.Path, id string) engine.LinkID {
 	c.Helper()
 	l, err := c.tryHold(p, id)
 	c.must(err)
 	if a, ok := c.granted(l); !ok || a.ID != id || a.LockedUntil != c.now.Add(c.state(p).Config.LockTime()) {
-		c.Fatalf("asked for %q, link %d was given %+v", id, l, a)
+		c.Fatalf("requested session %q, link %d got %+v", id, l, a)
 	}
 	return l
 }
@@ -62,7 +62,7 @@ func (c *clocked) wait(p engine.Path) engine.LinkID {
 	return l
 }
 
-// next requests the next available session; the id is empty if there is none.
+// next requests the next available session, and returns an empty id if there is none.
 func (c *clocked) next(p engine.Path) (l engine.LinkID, id string) {
 	c.Helper()
 	l, err := c.attachSession(p, next, engine.Link{NoWait: true})
@@ -74,7 +74,7 @@ func (c *clocked) next(p engine.Path) (l engine.LinkID, id string) {
 		if e := c.end(l); e != nil {
 			c.open--
 			if !errors.Is(e.Err, engine.ErrTimeout) || e.Err.Error() != engine.NoSessionText {
-				c.Fatalf("asked for the next session, link %d ended with %v", l, e.Err)
+				c.Fatalf("link %d, which requested the next session, ended with %v", l, e.Err)
 			}
 			return l, ""
 		}
@@ -90,7 +90,7 @@ func (c *clocked) granted(l engine.LinkID) (engine.SessionAccepted, bool) {
 	return c.given[i], true
 }
 
-// end returns how the engine ended a link, nil if it did not.
+// end returns how the engine ended a link, or nil if it did not.
 func (c *clocked) end(l engine.LinkID) *engine.LinkEnded {
 	i := slices.IndexFunc(c.ended, func(e engine.LinkEnded) bool { return e.ID == l })
 	if i < 0 {
@@ -104,12 +104,12 @@ func (c *clocked) wantEnded(l engine.LinkID) {
 	c.Helper()
 	e := c.end(l)
 	if e == nil {
-		c.Fatalf("link %d goes on", l)
+		c.Fatalf("link %d was not ended", l)
 	}
 	c.wantSessionLost(e.Err)
 }
 
-// take requires one message in a session.
+// take receives one message in a session, which must exist.
 func (c *clocked) take(l engine.LinkID) engine.Delivery {
 	c.Helper()
 	before := len(c.inbox)
@@ -120,7 +120,7 @@ func (c *clocked) take(l engine.LinkID) engine.Delivery {
 			return d
 		}
 	}
-	c.Fatalf("there is nothing for link %d", l)
+	c.Fatalf("there is no message for link %d", l)
 	return engine.Delivery{}
 }
 
@@ -132,7 +132,7 @@ func (c *clocked) empty(l engine.LinkID) {
 	c.drain(l)
 	for _, d := range c.inbox[before:] {
 		if d.Link == l {
-			c.Fatalf("message %d %q came to link %d", d.Message.Seq, d.Content.MessageID(), l)
+			c.Fatalf("message %d %q was delivered to link %d", d.Message.Seq, d.Content.MessageID(), l)
 		}
 	}
 }
@@ -146,10 +146,10 @@ func (c *clocked) drain(l engine.LinkID) {
 	c.step()
 }
 
-// lose ends a session's link.
+// lose detaches a session's link.
 func (c *clocked) lose(l engine.LinkID, how engine.DetachReason) { c.Helper(); c.detach(l, how) }
 
-// about returns a session's row, or zero if the session does not exist.
+// about returns the row of a session, or a zero row if the session does not exist.
 func (c *clocked) about(p engine.Path, id string) engine.SessionRow {
 	c.Helper()
 	r, ok, err := c.ns.SessionRow(p, id)
@@ -173,13 +173,13 @@ func (c *clocked) wantRefused(kind error, text string, step func() error) {
 	c.refused(kind, func() error {
 		err := step()
 		if err != nil && err.Error() != text {
-			c.Fatalf("it says %q; want %q", err, text)
+			c.Fatalf("the error is %q; want %q", err, text)
 		}
 		return err
 	})
 }
 
-// count returns how often a message has failed.
+// count returns how often the deliveries of a message have failed.
 func (c *clocked) count(p engine.Path, id string) uint32 {
 	c.Helper()
 	for _, r := range c.rows(p) {
@@ -198,7 +198,7 @@ func (c *clocked) setState(l engine.LinkID, text string) error {
 	return err
 }
 
-// wantState compares a session's state as its receiver sees it.
+// wantState requires this state of a session, as its receiver reads it.
 func (c *clocked) wantState(l engine.LinkID, text string, set bool) {
 	c.Helper()
 	have, ok, err := c.ns.SessionState(c.now, l)

@@ -21,13 +21,13 @@ func TestEmptySessionID(t *testing.T) {
 			c.equal(c.take(l).Content.MessageID()+c.take(l).Content.MessageID(), "12")
 			c.equal(c.about("q", "").Locked, int64(2))
 			c.refused(engine.ErrSessionLocked, func() error { _, err := c.tryHold("q", ""); return err })
-			c.restart() // locks from before the restart stay
+			c.restart() // locks from before the restart remain
 			c.equal(c.about("q", "").Locked, int64(2))
 			c.pass(minute)
 			c.sweep()
 			c.equal(c.take(c.hold("q", "")).Message.DeliveryCount, uint32(1))
 		},
-		"SES-2 empty": func(c *clocked) { // a receiver that was given this session does not wait for another
+		"SES-2 empty": func(c *clocked) { // a receiver that got this session does not wait for another
 			c.queue("q", sessionful)
 			l := c.wait("q")
 			c.send("q", nameless("1"))

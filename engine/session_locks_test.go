@@ -7,10 +7,10 @@ import (
 	"mayfly/engine"
 )
 
-// TestSessionLocksOfMany tests the cost of a session's lock whose receiver has many messages
-// locked, and what remains of it after a restart.
+// TestSessionLocksOfMany tests what a session's lock costs when its receiver has many messages
+// locked, and what remains of the lock after a restart.
 func TestSessionLocksOfMany(t *testing.T) {
-	// several makes a session whose receiver has n messages locked.
+	// several sends n messages to a session and returns a receiver that has locked them.
 	several := func(c *clocked, n int) (l engine.LinkID, all []engine.Delivery) {
 		c.queue("q", sessionful)
 		ids := make([]string, n)
@@ -29,7 +29,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 		c.must(err)
 	}
 	run(t, rules{
-		"SES-5 one event": func(c *clocked) { // and one message for the store, however many are locked
+		"SES-5 one event": func(c *clocked) { // a renewal has one event and one message to store, however many are locked
 			l, _ := several(c, 5)
 			c.at(10 * second)
 			before := len(c.events)
@@ -48,7 +48,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			}
 			c.equal(len(c.events), before)
 		},
-		"SES-5, DEC-12": func(c *clocked) { // whichever of them were settled since
+		"SES-5, DEC-12": func(c *clocked) { // the lock survives whichever messages were settled since
 			for _, settled := range [][]int{{}, {3}, {0}, {3, 2}, {0, 3}, {0, 1, 2}} {
 				l, all := several(c, 4)
 				from := c.now
@@ -73,7 +73,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 				c.remove("q")
 			}
 		},
-		"SES-5, DEC-12 abandoned": func(c *clocked) { // and locked again: the last locked message has changed meanwhile
+		"SES-5, DEC-12 abandoned": func(c *clocked) { // the lock survives although the last locked message was abandoned and locked again
 			l, all := several(c, 3)
 			c.at(10 * second)
 			renew(c, l)
@@ -87,7 +87,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.restart()
 			c.equal(c.about("q", "s").LockedUntil, morning.Add(80*second))
 		},
-		"SES-5, PROP-10, DEC-12": func(c *clocked) { // a renewal that ends earlier also does so after a restart
+		"SES-5, PROP-10, DEC-12": func(c *clocked) { // a renewal that makes the lock end earlier does so after a restart too
 			l, _ := several(c, 3)
 			c.update("q", func(cfg *engine.Config) { cfg.LockDuration = 5 * second })
 			c.at(10 * second)
@@ -99,7 +99,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.hold("q", "s")
 			c.equal(c.count("q", "m1"), uint32(1))
 		},
-		"SES-8": func(c *clocked) { // up to a limit, and then as many as are settled
+		"SES-8": func(c *clocked) { // a receiver gets messages up to a limit, and then as many as it settles
 			c.limit(func(l *engine.Limits) { l.SessionLocks = 2 })
 			l, all := several(c, 2)
 			c.say("q", "s", "m3", "m4", "m5")
@@ -125,7 +125,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.step()
 			c.equal(c.about("q", "s").Locked, int64(2))
 		},
-		"§1.5 receives, SES-17": func(c *clocked) { // idle receivers of sessions do not count; those that wait do, with credit or for a session
+		"§1.5 receives, SES-17": func(c *clocked) { // idle receivers of sessions do not count; those that wait for messages or for a session do
 			c.limit(func(l *engine.Limits) { l.Receives = 2 })
 			c.topic("t", engine.Config{})
 			s, plain := c.sub("t", "s", sessionful), c.sub("t", "plain", engine.Config{})
@@ -140,7 +140,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.must(wait())
 			busy(wait)
 			busy(func() error { return c.ns.Credit(c.now, b, 1) })
-			c.must(c.ns.Credit(c.now, a, 1)) // it is waiting already
+			c.must(c.ns.Credit(c.now, a, 1)) // it waits already
 			c.must(c.ns.Credit(c.now, b, 0))
 			other := c.attach(plain, 0)
 			busy(func() error { return c.ns.Credit(c.now, other, 1) })
@@ -161,7 +161,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.now = morning.Add(minute)
 			c.ns.Sweep(c.now, 1)
 			if left := c.about("q", "s").Locked; left < n-70 || left == n {
-				c.Errorf("%d of %d are locked after one slice", left, n)
+				c.Errorf("%d of %d messages are locked after one slice", left, n)
 			}
 			c.refused(engine.ErrSessionLockLost, func() error { _, err := c.ns.RenewSession(c.now, l); return err })
 			c.step()

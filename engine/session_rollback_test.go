@@ -9,8 +9,8 @@ import (
 	"mayfly/engine"
 )
 
-// A refused step never happened: receivers that waited for a session wait again, in the same
-// order, and those that held one hold it.
+// A refused step has no effect: receivers that waited for a session wait again, in the same
+// order, and those that held one still hold it.
 func TestSessionRollback(t *testing.T) {
 	undone := func(c *clocked, do func()) {
 		before := c.picture()
@@ -40,7 +40,7 @@ func TestSessionRollback(t *testing.T) {
 				c.equal(id, want)
 			}
 		},
-		"granted, SES-2 in line": func(c *clocked) { // each has its old position in line again, wherever it was and for whatever reason it left
+		"granted, SES-2 in line": func(c *clocked) { // each session returns to its position in the order, wherever it was and for whatever reason it left
 			c.queue("q", sessionful)
 			for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 				c.say("q", id, id)
@@ -50,22 +50,22 @@ func TestSessionRollback(t *testing.T) {
 				for i, id := range []string{"c", "e"} {
 					c.must(c.ns.Attach(c.now, engine.Link{ID: engine.LinkID(90 + i), Path: "q", Session: named(id)}))
 				}
-				c.ns.Detach(c.now, held, engine.DetachedByClient) // f, behind them
+				c.ns.Detach(c.now, held, engine.DetachedByClient) // f becomes available after the others
 				n, err := c.ns.BatchDelete(c.now, "q", 2, c.now, "")
 				c.must(err)
-				c.equal(n, 2) // a and b
+				c.equal(n, 2) // sessions a and b
 				for _, id := range []string{"b", "g", "a"} {
 					_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{SessionID: id}), "")
 					c.must(err)
 				}
-				c.must(c.ns.Attach(c.now, engine.Link{ID: 92, Path: "q", Session: named("b")})) // b was in line twice
-				c.must(c.ns.DeadLetterMessage(c.now, c.rows("q")[1].Message.Key, "", "", ""))   // d
+				c.must(c.ns.Attach(c.now, engine.Link{ID: 92, Path: "q", Session: named("b")})) // b was in the order twice
+				c.must(c.ns.DeadLetterMessage(c.now, c.rows("q")[1].Message.Key, "", "", ""))   // session d has no message now
 			})
 			line, err := c.ns.AvailableSessions("q", 9)
 			c.must(err)
 			c.equal(fmt.Sprint(line), "[a b c d e]")
 		},
-		"waiting in the middle": func(c *clocked) { // and a link that has left returns to its position
+		"waiting in the middle": func(c *clocked) { // a link that has left returns to its position
 			c.queue("q", sessionful)
 			first, second, third := c.wait("q"), c.wait("q"), c.wait("q")
 			undone(c, func() { c.ns.Detach(c.now, second, engine.DetachedByClient) })
@@ -75,7 +75,7 @@ func TestSessionRollback(t *testing.T) {
 				c.equal(ok, true)
 			}
 		},
-		"waiting": func(c *clocked) { // and the one that has waited longest is first again
+		"waiting": func(c *clocked) { // the link that has waited longest is first again
 			c.queue("q", sessionful)
 			v, w := c.wait("q"), c.wait("q")
 			undone(c, func() {

@@ -21,20 +21,20 @@ func TestSessionState(t *testing.T) {
 			c.complete(c.take(l))
 			c.lose(l, engine.DetachedByClient)
 			c.wantCounts("q", engine.Counts{})
-			l = c.hold("q", "s") // the state outlives the messages
+			l = c.hold("q", "s") // the state outlives the session's messages
 			c.wantState(l, "half\x00way\xff", true)
 			c.must(c.ns.SetSessionState(c.now, l, nil))
 			c.step()
 			c.wantState(l, "", false)
 			c.equal(len(c.store.sessions), 0)
-			c.must(c.ns.SetSessionState(c.now, l, nil)) // nothing to clear
+			c.must(c.ns.SetSessionState(c.now, l, nil)) // clearing a missing state is no error
 			c.must(c.setState(l, ""))                   // an empty state is a state
 			c.wantState(l, "", true)
 			c.must(c.ns.SetSessionState(c.now, l, nil))
 			c.lose(l, engine.DetachedByClient)
 			c.equal(c.state("q").Sessions, engine.SessionCounts{})
 		},
-		"SES-11 holder": func(c *clocked) { // no other client
+		"SES-11 holder": func(c *clocked) { // only the holder can read and set the state
 			c.queue("q", sessionful)
 			c.queue("plain", engine.Config{})
 			w := c.wait("q")
@@ -54,7 +54,7 @@ func TestSessionState(t *testing.T) {
 			c.must(c.setState(l, strings.Repeat("x", 10)))
 			c.must(c.setState(m, strings.Repeat("x", 9)))
 			c.equal(c.state("q").SizeInBytes, int64(19))
-			c.refused(engine.ErrQuota, func() error { return c.setState(n, "x") }) // the third
+			c.refused(engine.ErrQuota, func() error { return c.setState(n, "x") }) // the third state exceeds the quota
 			c.must(c.setState(l, "x"))
 			c.must(c.setState(m, strings.Repeat("x", 10)))
 			c.refused(engine.ErrQuota, func() error {
@@ -73,7 +73,7 @@ func TestSessionState(t *testing.T) {
 			l := c.hold(c.sub("t", "s", sessionful), "s")
 			c.refused(engine.ErrQuota, func() error { return c.setState(l, strings.Repeat("x", 11)) })
 			c.must(c.setState(l, strings.Repeat("x", 10)))
-			c.equal(c.state("t").SizeInBytes, int64(10)) // at the root, as all of a subscription's
+			c.equal(c.state("t").SizeInBytes, int64(10)) // the size counts at the topic, like everything in a subscription
 			c.refused(engine.ErrQuota, func() error { return c.ns.SetSessionStateAt(c.now, "t/Subscriptions/s", "other", new("x"), "") })
 		},
 		"SES-12": func(c *clocked) {
@@ -84,7 +84,7 @@ func TestSessionState(t *testing.T) {
 			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 2), c.sessionIDs("q", 0, 2, 2), c.sessionIDs("q", 0, 3, 2)), "[a b] [c] []")
 			l, d := c.hold("q", "b"), c.hold("q", "d")
 			m := c.take(l)
-			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a b c]") // also while a message is locked
+			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a b c]") // the session is listed also while a message is locked
 			c.setAside(m)
 			c.send("q", engine.Content{SessionID: "later", ScheduledFor: c.now.Add(hour)})
 			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a c]")
@@ -93,7 +93,7 @@ func TestSessionState(t *testing.T) {
 			c.pass(ms)
 			c.must(c.setState(d, "y"))
 			c.equal(fmt.Sprint(c.sessionIDs("q", morning-1, 0, 9)), "[b d]")
-			c.equal(fmt.Sprint(c.sessionIDs("q", morning, 0, 9)), "[d]") // later than that
+			c.equal(fmt.Sprint(c.sessionIDs("q", morning, 0, 9)), "[d]") // changed after that time
 			c.equal(fmt.Sprint(c.sessionIDs("q", morning+1, 0, 9)), "[]")
 			c.equal(fmt.Sprint(c.sessionIDs("q", morning-1, 1, 1)), "[d]")
 			c.must(c.ns.SetSessionState(c.now, d, nil))
@@ -110,7 +110,7 @@ func TestSessionState(t *testing.T) {
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
 			c.refused(engine.ErrDisabled, list("q", 0, 1))
 		},
-		"SES-12 many": func(c *clocked) { // no more at once than a client can have requested
+		"SES-12 many": func(c *clocked) { // a page has no more sessions than a client may request
 			c.queue("q", sessionful)
 			for i := range 1001 {
 				c.must(c.ns.SetSessionStateAt(c.now, "q", fmt.Sprintf("%04d", i), new("state"), ""))
@@ -125,7 +125,7 @@ func TestSessionState(t *testing.T) {
 			c.equal(len(list(0, 1<<30).IDs), 1000)
 			c.equal(fmt.Sprint(list(1000, 1<<30).IDs), "[1000]")
 		},
-		"SES-12 slices": func(c *clocked) { // each examines that many sessions, whether they match or not
+		"SES-12 slices": func(c *clocked) { // each slice examines that many sessions, whether they match or not
 			c.queue("q", sessionful)
 			for _, id := range []string{"a", "b", "c", "d", "e"} {
 				c.send("q", engine.Content{SessionID: id, ScheduledFor: c.now.Add(hour)})
@@ -137,14 +137,14 @@ func TestSessionState(t *testing.T) {
 			for !l.Done {
 				c.must(c.ns.ListSessions(c.now, &l, 3))
 				from = append(from, l.From)
-				if len(from) == 1 { // it is removed before its turn
+				if len(from) == 1 { // the session is removed before its turn
 					c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{4}, ""))
 				}
 				c.step()
 			}
 			c.equal(fmt.Sprint(l.IDs, from), "[g] [d d]")
 		},
-		"SES-12 use": func(c *clocked) { // it counts as use, like browsing (IDLE-2); viewing does not (IDLE-7)
+		"SES-12 use": func(c *clocked) { // a list counts as use, like browsing (IDLE-2); viewing does not (IDLE-7)
 			short := sessionful
 			short.AutoDeleteOnIdle = 5 * minute
 			c.queue("q", short)
@@ -224,9 +224,9 @@ func TestSessionOperators(t *testing.T) {
 			c.refused(engine.ErrNotFound, func() error { return c.ns.BreakSession(c.now, "nowhere", "s", "operator") })
 			c.hold("q", "s")
 			c.at(minute)
-			c.refused(engine.ErrNotAllowed, func() error { return c.ns.BreakSession(c.now, "q", "s", "operator") }) // its lock has expired already
+			c.refused(engine.ErrNotAllowed, func() error { return c.ns.BreakSession(c.now, "q", "s", "operator") }) // the session's lock has expired already
 		},
-		"OPS-6 message": func(c *clocked) { // breaks one message's lock, and the session's stays
+		"OPS-6 message": func(c *clocked) { // breaking one message's lock does not end the session's
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1", "m2")
 			l := c.hold("q", "s")
@@ -245,13 +245,13 @@ func TestSessionOperators(t *testing.T) {
 			c.equal(until, c.now.Add(minute))
 			c.equal(c.about("q", "s").LockedUntil, until)
 			c.equal(c.about("q", "s").Lock.By, "receiver")
-			var reasons []string // of the session, for the other messages locked in it, and of the message that the operator chose
+			var reasons []string // the renewal has one event of the session and one of the chosen message
 			for _, e := range c.events[from:] {
 				reasons = append(reasons, fmt.Sprint(e.Kind, " ", e.Session, e.Content.MessageID(), " ", e.Actor, " ", e.Audit))
 			}
 			c.equal(fmt.Sprint(reasons), "[session-renewed s operator false renewed m1 operator true]")
 		},
-		"SES-11 two writers": func(c *clocked) { // that saw the same state: the second gets an error (OPS-11)
+		"SES-11 two writers": func(c *clocked) { // of two writers that saw the same state, the second gets an error (OPS-11)
 			c.queue("q", sessionful)
 			set := func(seen engine.SessionStateTag, state *string) error {
 				err := c.ns.SetSessionStateIf(c.now, "q", "s", seen, state, "operator")
@@ -299,11 +299,11 @@ func TestSessionOperators(t *testing.T) {
 			c.refused(engine.ErrArgument, func() error {
 				return c.ns.SetSessionStateAt(c.now, "q", strings.Repeat("x", 129), new("x"), "")
 			})
-			c.must(c.ns.SetSessionStateAt(c.now, "q", "", new("x"), "")) // an id like any other
+			c.must(c.ns.SetSessionStateAt(c.now, "q", "", new("x"), "")) // the empty id is valid
 			c.equal(c.about("q", "").StateSize, 1)
 			c.refused(engine.ErrNotAllowed, func() error { _, _, err := c.ns.SessionStateAt("plain", "s"); return err })
 		},
-		"OPS-10": func(c *clocked) { // into a session queue
+		"OPS-10": func(c *clocked) { // a message is moved into a session queue
 			c.queue("q", engine.Config{})
 			c.queue("s", sessionful)
 			c.sends("q", "without")
@@ -317,7 +317,7 @@ func TestSessionOperators(t *testing.T) {
 			l := c.hold("s", "x")
 			d := c.take(l)
 			c.kill(d, "", "")
-			c.move(engine.Move{Key: d.Message.Key}) // OPS-1: and back to where it died
+			c.move(engine.Move{Key: d.Message.Key}) // OPS-1: and back to its source
 			c.equal(c.take(l).Content.MessageID(), "with")
 		},
 		"OPS-7": func(c *clocked) {
@@ -342,7 +342,7 @@ func TestSessionOperators(t *testing.T) {
 			c.step()
 			c.equal(n, 2)
 		},
-		"BDEL-8": func(c *clocked) { // one session's messages, by its receiver
+		"BDEL-8": func(c *clocked) { // a receiver deletes messages of its own session
 			c.queue("q", sessionful)
 			for i := range 10 {
 				c.say("q", "one", fmt.Sprint("one ", i))

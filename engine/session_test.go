@@ -46,7 +46,7 @@ func TestSessions(t *testing.T) {
 			c.equal(c.row(s.DeadLetter()).Message.DeliveryCount, uint32(0))
 			c.equal(c.take(c.hold(s, "x")).Message.Seq, engine.Seq(2))
 			c.equal(len(c.sessionIDs(s, 0, 0, 10)), 1)
-			// A scheduled message gets there when it is due.
+			// A scheduled message gets into its session when it is due.
 			c.send("t", engine.Content{MessageID: "later", ScheduledFor: c.now.Add(second)})
 			c.pass(second)
 			c.sweep()
@@ -60,7 +60,7 @@ func TestSessions(t *testing.T) {
 			c.equal(c.take(l).Content.MessageID(), "m")
 			c.equal(c.about("q", "nobody knows it").Lock.By, "receiver")
 			c.say("q", "a", "1")
-			c.say("q", "b", "2") // not the oldest
+			c.say("q", "b", "2") // not the oldest message of the queue
 			c.equal(c.take(c.hold("q", "b")).Content.MessageID(), "2")
 		},
 		"SES-2 next": func(c *clocked) {
@@ -69,7 +69,7 @@ func TestSessions(t *testing.T) {
 			c.say("q", "first", "2")
 			c.say("q", "second", "3")
 			l, id := c.next("q")
-			c.equal(id, "second") // in the order in which they became available
+			c.equal(id, "second") // in the order in which the sessions became available
 			c.equal(c.take(l).Content.MessageID(), "1")
 			_, id = c.next("q")
 			c.equal(id, "first")
@@ -79,7 +79,7 @@ func TestSessions(t *testing.T) {
 			_, id = c.next("q")
 			c.equal(id, "second")
 		},
-		"SES-2 given back": func(c *clocked) { // to the end of the line
+		"SES-2 given back": func(c *clocked) { // a session that is given back goes to the end of the order
 			c.queue("q", sessionful)
 			c.say("q", "a", "1")
 			c.say("q", "b", "2")
@@ -104,12 +104,12 @@ func TestSessions(t *testing.T) {
 			c.equal(got, engine.SessionAccepted{Link: a, Path: "q", ID: "s", LockedUntil: c.now.Add(minute)})
 			_, ok = c.granted(b)
 			c.equal(ok, false)
-			c.lose(b, engine.DetachedByClient) // it gives up waiting
+			c.lose(b, engine.DetachedByClient) // the receiver gives up waiting
 			c.say("q", "t", "m")
 			c.equal(c.about("q", "t").LockedUntil, engine.Instant(0))
 			_, id := c.next("q")
 			c.equal(id, "t")
-			_, id = c.next("q") // and at once with ErrTimeout, for a receiver that does not wait
+			_, id = c.next("q") // a receiver that does not wait gets ErrTimeout at once
 			c.equal(id, "")
 		},
 		"SES-4": func(c *clocked) {
@@ -143,7 +143,7 @@ func TestSessions(t *testing.T) {
 			c.equal(fmt.Sprint(c.delivered(b)), "[b1 b2 b3]")
 			c.wantCounts("q", engine.Counts{Active: 2, Locked: 5})
 		},
-		"SES-8 in turn": func(c *clocked) { // one message to each, as for other receivers
+		"SES-8 in turn": func(c *clocked) { // the holders of different sessions get one message each in turn
 			c.queue("q", sessionful)
 			c.say("q", "a", "a1", "a2")
 			c.say("q", "b", "b1", "b2")
@@ -196,7 +196,7 @@ func TestSessions(t *testing.T) {
 			c.wantLockLost(settle(d, ""))
 			c.kill(dead, "", "")
 			c.wantSessionLost(settle(dead, "q"))
-			// Without sessions, it is the message's lock.
+			// Without sessions, the error is of the message's lock.
 			c.queue("plain", engine.Config{})
 			c.sends("plain", "m")
 			d = c.receive("plain")
@@ -245,7 +245,7 @@ func TestSessions(t *testing.T) {
 			a, id := c.next("q")
 			c.equal(id, "a")
 			c.complete(c.take(a))
-			c.pass(minute - ms) // long empty, and still locked
+			c.pass(minute - ms) // the session has long been empty, and is still locked
 			c.say("q", "a", "3")
 			_, id = c.next("q")
 			c.equal(id, "b")
@@ -298,7 +298,7 @@ func TestSessions(t *testing.T) {
 			c.equal(fmt.Sprint(peek("a", 2, 1)), "[3]")
 			c.equal(fmt.Sprint(peek("b", 0, 10)), "[2 4]")
 			c.equal(fmt.Sprint(peek("nobody", 0, 10)), "[]")
-			all, err := c.ns.Peek(c.now, "q", 0, 10, "") // reading all of it needs no session's lock
+			all, err := c.ns.Peek(c.now, "q", 0, 10, "") // reading all messages needs no session's lock
 			c.must(err)
 			c.equal(len(all), 5)
 			c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.PeekSession(c.now, "q", "a", 0, 0, ""); return err })
@@ -321,7 +321,7 @@ func TestSessions(t *testing.T) {
 			c.equal(fmt.Sprint(c.delivered(l), c.delivered(p)), "[m1] [p1]")
 			c.must(c.ns.Credit(c.now, l, 1))
 			c.must(c.ns.Credit(c.now, p, 1))
-			c.equal(c.ns.Drain(c.now, l), false) // there is a message that it has not been given
+			c.equal(c.ns.Drain(c.now, l), false) // there is a message that it has not got
 			c.equal(c.ns.Drain(c.now, p), false)
 			c.step()
 			c.equal(fmt.Sprint(c.delivered(l), c.delivered(p)), "[m1 m2] [p1 p2]")
@@ -330,7 +330,7 @@ func TestSessions(t *testing.T) {
 	}, asked, swept)
 }
 
-// sessionIDs returns the list that clients get.
+// sessionIDs returns the session ids that clients list.
 func (c *clocked) sessionIDs(p engine.Path, since engine.Instant, skip, top int) []string {
 	c.Helper()
 	l := engine.SessionList{Path: p, ChangedSince: since, Skip: skip, Top: top}
@@ -338,7 +338,7 @@ func (c *clocked) sessionIDs(p engine.Path, since engine.Instant, skip, top int)
 		c.must(c.ns.ListSessions(c.now, &l, 2))
 		c.step()
 		if slices > 2 {
-			c.Fatal("the list has no end")
+			c.Fatal("the list does not end")
 		}
 	}
 	return l.IDs

@@ -19,7 +19,7 @@ func TestSessionLocks(t *testing.T) {
 			c.at(10 * second)
 			d2 := c.take(l)
 			c.equal(d1.Message.LockedUntil, morning.Add(30*second))
-			c.equal(d2.Message.LockedUntil, morning.Add(30*second)) // the session's deadline is that of its messages
+			c.equal(d2.Message.LockedUntil, morning.Add(30*second)) // the messages' locks end with the session's
 			c.at(30*second - ms)
 			until, err := c.ns.RenewSession(c.now, l)
 			c.must(err)
@@ -33,7 +33,7 @@ func TestSessionLocks(t *testing.T) {
 			c.at(60*second - 2*ms)
 			c.complete(d1)
 			c.equal(c.count("q", "m2"), uint32(0))
-			c.refused(engine.ErrNotAllowed, func() error { _, err := c.renew(d2); return err }) // it has no lock of its own to renew
+			c.refused(engine.ErrNotAllowed, func() error { _, err := c.renew(d2); return err }) // the message has no lock of its own to renew
 			c.at(60*second - ms)
 			c.wantSessionLost(c.settle(d2, engine.Complete))
 		},
@@ -67,18 +67,18 @@ func TestSessionLocks(t *testing.T) {
 			_, err = c.ns.ReceiveDeferredInSession(c.now, l, nil, engine.PeekLock)
 			c.wantSessionLost(err)
 			if err := c.ns.Credit(c.now, l, 1); err == nil {
-				c.Error("a receiver whose session is lost receives")
+				c.Error("a receiver that lost its session can still receive")
 			}
 			again, id := c.next("q")
 			c.equal(id, "s")
 			c.wantEnded(l)
 			c.equal(c.take(again).Message.DeliveryCount, uint32(1))
 			c.equal(c.take(again).Message.DeliveryCount, uint32(1))
-			c.equal(c.take(again).Message.DeliveryCount, uint32(0)) // no receiver had it
+			c.equal(c.take(again).Message.DeliveryCount, uint32(0)) // no receiver got it before
 			c.wantState(again, "kept", true)
 			c.equal(fmt.Sprint(c.happened()), "[session-locked s receiver session-state s receiverset session-lost s receiver session-locked s receiver]")
 		},
-		"SES-20": func(c *clocked) { // watched sessions are reported when they become available, and not for undone steps
+		"SES-20": func(c *clocked) { // watched sessions are reported when they become available, but not for undone steps
 			c.queue("q", sessionful)
 			available := func() (ids []string) {
 				c.Helper()
@@ -120,7 +120,7 @@ func TestSessionLocks(t *testing.T) {
 			c.ns.WatchSession("gone", "s")
 			c.equal(fmt.Sprint(available()), "[gone s]")
 		},
-		"SES-6 empty": func(c *clocked) { // without any message
+		"SES-6 empty": func(c *clocked) { // the lock of a session without messages
 			c.queue("q", sessionful)
 			l := c.hold("q", "s")
 			c.at(minute - ms)
@@ -132,9 +132,9 @@ func TestSessionLocks(t *testing.T) {
 			c.at(2*minute - ms)
 			c.sweep()
 			c.wantEnded(l)
-			c.equal(c.state("q").Sessions, engine.SessionCounts{}) // and the session does not exist any more
+			c.equal(c.state("q").Sessions, engine.SessionCounts{}) // the session no longer exists
 		},
-		"SES-6 credit": func(c *clocked) { // a receiver that waits in a session when it is lost
+		"SES-6 credit": func(c *clocked) { // a receiver with credit that loses its session
 			c.queue("q", sessionful)
 			l := c.hold("q", "s")
 			c.must(c.ns.Credit(c.now, l, 1))
@@ -169,7 +169,7 @@ func TestSessionLocks(t *testing.T) {
 			c.lose(l, engine.DetachedByClient)
 			c.equal(c.count("q", "m1"), uint32(1))
 		},
-		"SES-7 waiting": func(c *clocked) { // a waiting receiver gets it at once
+		"SES-7 waiting": func(c *clocked) { // a waiting receiver gets the session at once
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1")
 			l := c.hold("q", "s")
@@ -197,7 +197,7 @@ func TestSessionLocks(t *testing.T) {
 			c.at(minute)
 			c.equal(c.take(c.hold("q", "s")).Message.DeliveryCount, uint32(1))
 		},
-		"SES-16": func(c *clocked) { // TTL-22, DC-4 inside a session
+		"SES-16": func(c *clocked) { // TTL-22, DC-4 within a session
 			keep := sessionful
 			keep.DeadLetteringOnMessageExpiration, keep.MaxDeliveryCount = true, 2
 			c.queue("q", keep)
@@ -208,8 +208,8 @@ func TestSessionLocks(t *testing.T) {
 			c.abandon(worn)
 			worn = c.take(l)
 			c.at(30 * second)
-			c.abandon(short) // it has expired
-			c.abandon(worn)  // and it has failed twice
+			c.abandon(short) // the message has expired
+			c.abandon(worn)  // the message has failed twice
 			c.equal(c.take(l).Content.MessageID(), "later")
 			c.wantIDs("q/$DeadLetterQueue", "short", "worn")
 			rows := c.rows("q/$DeadLetterQueue")
@@ -217,7 +217,7 @@ func TestSessionLocks(t *testing.T) {
 			c.equal(rows[1].Message.Extra.Reason, engine.ReasonMaxDeliveryCount)
 			c.equal(c.about("q", "s").Locked, int64(1))
 		},
-		"SES-16 lock": func(c *clocked) { // the same, when the session's lock expires
+		"SES-16 lock": func(c *clocked) { // the same when the session's lock expires
 			keep := sessionful
 			keep.DeadLetteringOnMessageExpiration, keep.MaxDeliveryCount = true, 1
 			c.queue("q", keep)
@@ -256,7 +256,7 @@ func TestSessionLocks(t *testing.T) {
 			c.equal(c.about("q", "s"), engine.SessionRow{ID: "s", Scheduled: 1, OldestAt: morning})
 			c.send("q", engine.Content{MessageID: "still later", SessionID: "s", ScheduledFor: morning.Add(2 * second)})
 			c.at(second - ms)
-			c.must(c.ns.Credit(c.now, w, 0)) // it asks again, in case there is no sweeper
+			c.must(c.ns.Credit(c.now, w, 0)) // it asks again, because there may be no sweeper
 			c.step()
 			_, ok := c.granted(w)
 			c.equal(ok, false)
@@ -318,7 +318,7 @@ func TestSessionLocks(t *testing.T) {
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
 			for _, id := range []engine.LinkID{l, w} {
 				if e := c.end(id); e == nil || e.Err == nil {
-					c.Errorf("link %d goes on: %v", id, e)
+					c.Errorf("link %d was not ended: %v", id, e)
 				}
 			}
 			c.refused(engine.ErrDisabled, func() error { return c.settle(d, engine.Complete) })
@@ -336,7 +336,7 @@ func TestSessionLocks(t *testing.T) {
 			c.remove("q")
 			for _, id := range []engine.LinkID{l, w} {
 				if c.end(id) == nil {
-					c.Errorf("link %d goes on", id)
+					c.Errorf("link %d was not ended", id)
 				}
 			}
 			c.equal(len(c.store.sessions), 0)
@@ -357,7 +357,7 @@ func TestSessionLocks(t *testing.T) {
 	}, asked, swept)
 }
 
-// IDLE-8: waiting for a session is receiving; holding one is not.
+// IDLE-8: waiting for a session counts as receiving; holding one does not.
 func TestSessionsAndIdleness(t *testing.T) {
 	run(t, rules{
 		"IDLE-8": func(c *clocked) {
@@ -389,22 +389,21 @@ func TestSessionsAndIdleness(t *testing.T) {
 			_, ok := c.granted(w)
 			c.equal(ok, true)
 			c.equal(c.state("q").KeptAlive, false)
-			c.must(c.ns.Credit(c.now, w, 2)) // it receives the one and waits for another
+			c.must(c.ns.Credit(c.now, w, 2)) // it receives one message and waits for another
 			c.step()
 			c.equal(c.state("q").KeptAlive, true)
 			c.drain(w)
 			c.equal(c.state("q").KeptAlive, false)
 			c.at(6*minute - ms)
 			c.equal(c.exists("q"), true)
-			c.at(7 * minute) // its receiver ended when the lock was lost: that was no use
+			c.at(7 * minute) // its receiver ended when the lock was lost, which is no use
 			c.equal(c.exists("q"), false)
 		},
 	}, asked, swept)
 }
 
-// DEC-12: after a restart a session is locked as long as its messages' locks were, by an
-// unknown client, and their tokens are valid; a session without a locked message is
-// available.
+// DEC-12: after a restart a session is locked by an unknown client for as long as its messages
+// are, and their tokens are valid. A session without a locked message is available.
 func TestSessionsAfterRestart(t *testing.T) {
 	run(t, rules{
 		"DEC-12": func(c *clocked) {
@@ -436,7 +435,7 @@ func TestSessionsAfterRestart(t *testing.T) {
 			c.equal(id, "s")
 			c.equal(c.take(l).Message.DeliveryCount, uint32(1))
 		},
-		"DEC-12 order": func(c *clocked) { // by their messages, oldest first
+		"DEC-12 order": func(c *clocked) { // in the order of their oldest messages
 			c.queue("q", sessionful)
 			for _, id := range []string{"c", "a", "b", "a", "c"} {
 				c.say("q", id, id)

@@ -15,9 +15,9 @@ import (
 	"mayfly/engine"
 )
 
-// Tests of settings, architecture §4.
+// These are the tests of settings (architecture §4).
 
-// keys returns the keys of settings, in their order.
+// keys returns the keys of these settings, in order.
 func keys(all []engine.Setting) (keys []string) {
 	for _, s := range all {
 		keys = append(keys, s.Key)
@@ -33,7 +33,7 @@ func (c *clocked) keep(key, value string) engine.Setting {
 	return s
 }
 
-// shelving sets these keys one after the other, with a byte each.
+// shelving sets these keys one after another, with values of one byte.
 func shelving(keys ...string) func(*clocked) error {
 	var all []string
 	for _, key := range keys {
@@ -42,7 +42,7 @@ func shelving(keys ...string) func(*clocked) error {
 	return shelvingOf(all...)
 }
 
-// shelvingOf is shelving for keys and values in alternation.
+// shelvingOf sets keys to values, which alternate in all.
 func shelvingOf(all ...string) func(*clocked) error {
 	return func(c *clocked) (err error) {
 		for s := range slices.Chunk(all, 2) {
@@ -94,7 +94,7 @@ func TestSettings(t *testing.T) {
 			c.must(c.ns.DropSetting("a"))
 			c.step()
 			if b := c.ns.Flush(c.now, true).Batch; !b.Empty() {
-				c.Errorf("there is still to be remembered: %+v", b)
+				c.Errorf("there is still something to store: %+v", b)
 			}
 			c.ns.Seal(true)
 		},
@@ -107,8 +107,8 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// A caller that passes the ChangedAt it saw changes only that version, even if the clock
-// stands still.
+// A caller that passes the ChangedAt that it saw changes only that version, even while the
+// clock is stopped.
 func TestSettingsThatWereSeen(t *testing.T) {
 	run(t, rules{
 		"compared": func(c *clocked) {
@@ -122,12 +122,12 @@ func TestSettingsThatWereSeen(t *testing.T) {
 			first, _ := c.ns.Setting("a")
 			second := c.keep("a", "two")
 			if second.ChangedAt <= first.ChangedAt {
-				c.Errorf("it was changed at %d, and again at %d", first.ChangedAt, second.ChangedAt)
+				c.Errorf("ChangedAt was %d, and is %d after another change", first.ChangedAt, second.ChangedAt)
 			}
 			for name, seen := range map[string]engine.Instant{"nothing": none, "the first": first.ChangedAt, "one to come": second.ChangedAt + 1} {
 				c.refused(engine.ErrChanged, func() error { return set("three", seen) })
 				if s, _ := c.ns.Setting("a"); s != second {
-					c.Errorf("who saw %s made it %+v", name, s)
+					c.Errorf("a caller that saw %s changed the setting to %+v", name, s)
 				}
 			}
 			c.must(set("three", second.ChangedAt))
@@ -135,9 +135,9 @@ func TestSettingsThatWereSeen(t *testing.T) {
 			c.must(c.ns.DropSetting("a"))
 			c.step()
 			c.refused(engine.ErrChanged, func() error { return set("four", third.ChangedAt) })
-			fourth := c.keep("a", "four") // after a drop, the key does not come back with the same time
+			fourth := c.keep("a", "four") // after a drop, the new setting has a later time
 			if fourth.ChangedAt <= third.ChangedAt {
-				c.Errorf("it was changed at %d, dropped, and set at %d", third.ChangedAt, fourth.ChangedAt)
+				c.Errorf("ChangedAt was %d before the drop, and is %d after it", third.ChangedAt, fourth.ChangedAt)
 			}
 			c.refused(engine.ErrChanged, func() error { return set("five", third.ChangedAt) })
 		},
@@ -182,10 +182,11 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	c.must(c.ns.DropSetting("a"))
 	c.must(set("c", xs(9))())
 	c.must(c.ns.DropSetting("c"))
-	c.must(set("ääää", "")()) // as long as a key may be
+	c.must(set("ääää", "")()) // a key of the maximum length
 	c.must(c.ns.DropSetting("ääää"))
 	c.must(set("c", xs(9))())
-	// Settings beyond the limits can become fewer.
+	// If there are more settings than the limits allow, they can still be dropped and made
+	// smaller.
 	c.step()
 	c.limits.Settings, c.limits.SettingSize, c.limits.SettingsSize = 1, 5, 5
 	c.restart()
@@ -197,13 +198,14 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	c.must(set("b", "xx")())
 }
 
-// Random changes of settings have the same result as on a map, with rollbacks and restarts.
+// Random changes of settings have the same result as changes of a map, with rollbacks and
+// restarts.
 func TestSettingsAgainstAMap(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := newClocked(t, asked)
-	is := map[string]string{} // the durable state
+	is := map[string]string{} // the committed settings
 	for range 300 {
 		next := maps.Clone(is)
 		for range r.IntN(4) {
@@ -211,7 +213,7 @@ func TestSettingsAgainstAMap(t *testing.T) {
 			if r.IntN(3) == 0 {
 				_, there := next[key]
 				if err := c.ns.DropSetting(key); (err == nil) != there || err != nil && !errors.Is(err, engine.ErrNotFound) {
-					t.Fatalf("drop %q: %v; it is there: %v", key, err, there)
+					t.Fatalf("drop %q: %v; the setting exists: %v", key, err, there)
 				}
 				delete(next, key)
 				continue
@@ -227,7 +229,7 @@ func TestSettingsAgainstAMap(t *testing.T) {
 		} else {
 			hard, _ := c.ns.Pending()
 			if !hard && !maps.Equal(is, next) {
-				t.Fatal("it need not be durable")
+				t.Fatal("a change of settings is not committed durably")
 			}
 			c.step()
 			is = next
@@ -245,7 +247,7 @@ func TestSettingsAgainstAMap(t *testing.T) {
 	}
 }
 
-// A batch with anything in it is not empty, whatever it is.
+// A batch is not empty if any of its fields has a value, except those that describe the batch.
 func TestEmptyBatch(t *testing.T) {
 	if b := (engine.Batch{Hard: true, Now: 5}); !b.Empty() {
 		t.Error("nothing is something")

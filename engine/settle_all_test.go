@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// several returns settlements of deliveries, all with one outcome.
+// several returns settlements of these deliveries with one outcome.
 func several(o engine.Outcome, all ...engine.Delivery) (out []engine.Settlement) {
 	for _, d := range all {
 		out = append(out, engine.Settlement{Token: d.Token(), Outcome: o, Path: "q", Client: "receiver"})
@@ -17,7 +17,7 @@ func several(o engine.Outcome, all ...engine.Delivery) (out []engine.Settlement)
 	return out
 }
 
-// Several deliveries are settled together, or none of them.
+// SettleAll settles all deliveries or none.
 func TestSettleAll(t *testing.T) {
 	run(t, rules{
 		"LOCK-7 all": func(c *clocked) {

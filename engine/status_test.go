@@ -30,7 +30,7 @@ func TestAccessedTimes(t *testing.T) {
 			c.equal(c.state("t").AccessedAt, engine.Instant(0))
 			c.at(time.Millisecond)
 			s := c.sub("t", "s", engine.Config{})
-			c.equal(c.state(s).AccessedAt, c.now)   // of a subscription, when it was created
+			c.equal(c.state(s).AccessedAt, c.now)   // of a subscription that was created now
 			c.equal(c.state("t").AccessedAt, c.now) // and of its topic
 			c.at(second)
 			c.send("t", engine.Content{ScheduledFor: c.now.Add(minute)}) // scheduling is sending
@@ -95,7 +95,7 @@ func TestAccessedTimes(t *testing.T) {
 			c.wantCounts("t", engine.Counts{Scheduled: 1})
 			c.wantCounts(s, engine.Counts{DeadLetter: 1})
 		},
-		"RT-6, CNT-3": func(c *clocked) { // exact at once, summed over everything
+		"RT-6, CNT-3": func(c *clocked) { // exact at once, summed over all subqueues
 			c.queue("q", engine.Config{})
 			for i := range 5 {
 				c.sends("q", "m")
@@ -191,7 +191,7 @@ func TestStatus(t *testing.T) {
 				c.refused(engine.ErrDisabled, func() error {
 					err := step()
 					if err == nil || err.Error() != "Messaging entity 'q' is currently disabled for "+word+" operations." {
-						c.Errorf("it says %v", err)
+						c.Errorf("the error is %v", err)
 					}
 					return err
 				})
@@ -228,7 +228,7 @@ func TestStatus(t *testing.T) {
 				c.refused(engine.ErrDisabled, func() error {
 					_, err := c.ns.Send(c.now, "t", batch, "")
 					if err == nil || err.Error() != "Messaging entity 't' is currently disabled for Send operations." {
-						c.Errorf("it says %v", err)
+						c.Errorf("the error is %v", err)
 					}
 					return err
 				})
@@ -237,7 +237,7 @@ func TestStatus(t *testing.T) {
 			c.sends("t", "m")
 			c.complete(c.receive(p))
 		},
-		"STAT-2 link": func(c *clocked) { // an attached receiver is ended
+		"STAT-2 link": func(c *clocked) { // an attached receiver is ended with an error
 			c.queue("q", engine.Config{})
 			c.attach("q", 1)
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled })
@@ -268,7 +268,7 @@ func TestStatus(t *testing.T) {
 			c.refused(engine.ErrDisabled, func() error { _, err := c.ns.Send(c.now, "t", c.submissions(engine.Content{}), ""); return err })
 			c.complete(c.receive(p))
 		},
-		"STAT-5": func(c *clocked) { // can be viewed, changed and deleted in every status
+		"STAT-5": func(c *clocked) { // entities can be viewed, changed and deleted in every status
 			for _, s := range []engine.Status{engine.StatusActive, engine.StatusDisabled, engine.StatusSendDisabled, engine.StatusReceiveDisabled} {
 				c.queue("q", with(s))
 				c.equal(c.state("q").Config.Status, s)
@@ -281,7 +281,7 @@ func TestStatus(t *testing.T) {
 				c.equal(c.exists("q"), false)
 			}
 		},
-		"STAT-6": func(c *clocked) { // time has its effects also where sending and receiving are disabled
+		"STAT-6": func(c *clocked) { // time has its effects even where sending and receiving are disabled
 			c.topic("t", engine.Config{})
 			p := c.sub("t", "s", keeping)
 			c.send("t", engine.Content{MessageID: "live", ScheduledFor: morning.Add(second)})

@@ -7,8 +7,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestBatchesThatNeedNoSpace tests batches for a store on a full disk, which may drop and change
-// records. Copies take room, although they share an existing content.
+// TestBatchesThatNeedNoSpace tests which batches a store on a full disk can apply: those that
+// drop and change records. Copies need space, although they share an existing content.
 func TestBatchesThatNeedNoSpace(t *testing.T) {
 	soon := func(c *clocked) {
 		c.send("t", engine.Content{ScheduledFor: c.now.Add(time.Minute)})
@@ -50,7 +50,7 @@ func TestBatchesThatNeedNoSpace(t *testing.T) {
 			c.queue("short", engine.Config{DefaultMessageTimeToLive: time.Minute})
 			c.sends("short", "1")
 			c.sends("q", "1", "2")
-			for range 3 { // the contents of dropped messages
+			for range 3 { // until the contents of dropped messages are dropped
 				c.step()
 			}
 			tc.do(c)

@@ -52,7 +52,7 @@ func TestSubscriptions(t *testing.T) {
 			c.nothing(s)
 			c.nothing("t/Subscriptions/u")
 		},
-		"FILT-4": func(c *clocked) { // many rules that match, one copy
+		"FILT-4": func(c *clocked) { // several matching rules make one copy
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			for _, name := range []string{"a", "b"} {
@@ -142,7 +142,7 @@ func TestSubscriptions(t *testing.T) {
 			c.wantCounts(b, engine.Counts{})
 			c.equal(len(c.store.messages), 0)
 		},
-		"FILT-10 full": func(c *clocked) { // room for one copy of two
+		"FILT-10 full": func(c *clocked) { // there is room for one copy of two
 			c.limit(func(l *engine.Limits) { l.EntitySize = 500 })
 			c.topic("t", engine.Config{})
 			a := c.sub("t", "a", engine.Config{})
@@ -160,7 +160,7 @@ func TestSubscriptions(t *testing.T) {
 			c.sends("t", "c")
 			c.wantIDs(s, "a", "b", "c")
 		},
-		"listed": func(c *clocked) { // by path, in any case
+		"listed": func(c *clocked) { // by path, whose case does not matter
 			c.topic("t", engine.Config{})
 			for _, name := range []string{"b", "C", "a"} {
 				c.sub("t", name, engine.Config{})
@@ -174,7 +174,7 @@ func TestSubscriptions(t *testing.T) {
 	})
 }
 
-// IDLE-11, PROP-14: what belongs to a topic is deleted with it.
+// IDLE-11, PROP-14: everything in a topic is deleted with it.
 func TestTopicRemoved(t *testing.T) {
 	run(t, rules{
 		"recreated": func(c *clocked) {

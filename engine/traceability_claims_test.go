@@ -17,9 +17,9 @@ import (
 	"testing"
 )
 
-// A claim is a name that says what a test shows: the name of a test function, a subtest or a
-// table's case, or the file or a comment of a scenario that a test runs. A comment in Go is
-// no claim.
+// A claim is a name that states what a test shows: the name of a test function, a subtest or a
+// table's case, or the file or a comment of a scenario that a test runs. A comment in Go is not
+// a claim.
 type claim struct {
 	text string
 	by   string // package.Test/subtest, or the scenario's file and line
@@ -40,7 +40,7 @@ func claimsOf(t *testing.T, root string) (all []claim) {
 			return nil
 		case strings.HasSuffix(path, ".txt"):
 			scenarios = append(scenarios, path)
-		case strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(d.Name(), "traceability"): // whose lists claim nothing
+		case strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(d.Name(), "traceability"): // their lists are not claims
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 			if err != nil {
 				return fmt.Errorf("read a test: %w", err)
@@ -70,7 +70,7 @@ func claimsOf(t *testing.T, root string) (all []claim) {
 	return all
 }
 
-// globsIn returns the file patterns that a test looks for, from its directory.
+// globsIn returns the patterns with which a test finds files, relative to its directory.
 func globsIn(dir string, file *ast.File) (globs []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
@@ -109,7 +109,7 @@ func claimsOfScenario(t *testing.T, root, path string) []claim {
 // A claimant finds the claims in the tests of one package.
 type claimant struct {
 	types  map[string]ast.Expr            // declared anywhere in its tests
-	funcs  map[string]*ast.FuncType       // of the package; and closures, by the function that contains them
+	funcs  map[string]*ast.FuncType       // of the package, and closures by the function that contains them
 	elided map[*ast.CompositeLit]ast.Expr // types of literals inside others
 	in     string                         // package.Function
 	found  []claim
@@ -215,7 +215,7 @@ func (c *claimant) literal(lit *ast.CompositeLit) {
 	}
 }
 
-// call finds the names of subtests, and those given to functions that run them.
+// call finds the names of subtests, including those that are passed to functions that run them.
 func (c *claimant) call(call *ast.CallExpr) {
 	switch f := call.Fun.(type) {
 	case *ast.SelectorExpr:
@@ -246,14 +246,14 @@ func fieldsOf(fields *ast.FieldList) (names []string, types []ast.Expr) {
 	return names, types
 }
 
-// pass records the type of a literal that has none, from its context.
+// pass sets the type of a literal that has none, from its context.
 func (c *claimant) pass(e, typ ast.Expr) {
 	if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil {
 		c.elided[lit] = typ
 	}
 }
 
-// under returns the type that a name stands for, without pointers.
+// under returns the type that a name denotes, without pointers.
 func (c *claimant) under(typ ast.Expr) ast.Expr {
 	for range 10 {
 		switch t := typ.(type) {
@@ -274,7 +274,7 @@ func (c *claimant) claim(e ast.Expr) {
 	}
 }
 
-// spelled returns a text as far as it is literal; the rest is "…".
+// spelled returns a text as far as it is literal, with "…" for the rest.
 func spelled(e ast.Expr) (text string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

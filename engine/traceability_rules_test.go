@@ -15,11 +15,11 @@ import (
 type semantic struct {
 	section string // the heading of its section
 	id      string
-	see     string // a rule that says the same, whose tests count for this one; may be empty
+	see     string // a rule with the same meaning, whose tests count for this one; may be empty
 }
 
 // readSemantics reads the rules of SEMANTICS.md. A table whose first column is named Id is a
-// table of rules, one a row.
+// table of rules, with one rule in each row.
 func readSemantics(t *testing.T) (rules []semantic, sections []string) {
 	t.Helper()
 	const name = "SEMANTICS.md"
@@ -56,7 +56,7 @@ func parseSemantics(text string) (rules []semantic, sections, problems []string)
 		}
 	}
 	section := ""
-	var columns []string // of the table that the line is in; nil outside
+	var columns []string // of the table that the line is in; nil outside a table
 	for i, line := range lines {
 		complain := func(format string, args ...any) {
 			problems = append(problems, fmt.Sprintf("%d: %s", i+1, fmt.Sprintf(format, args...)))
@@ -114,8 +114,7 @@ func parseSemantics(text string) (rules []semantic, sections, problems []string)
 	return rules, sections, problems
 }
 
-// cellsOf returns the cells of a row of a table, and nil for other lines. A cell
-// may contain "\|".
+// cellsOf returns the cells of a table's row, or nil for another line. A cell may contain "\|".
 func cellsOf(line string) (cells []string) {
 	if !strings.HasPrefix(line, "|") {
 		return nil

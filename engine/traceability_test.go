@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// lacking lists rules whose tests do not show the whole of them yet, or that have
-// no test yet, with the missing part. The change that adds it removes the rule
-// from the list, which has to end empty.
+// lacking lists rules whose tests do not show the whole rule yet, or that have no test yet,
+// with the missing part. The change that adds the part removes the rule from the list, which
+// must be empty in the end.
 var lacking = map[string]string{}
 
-// TestTraceability prints which tests name a rule of SEMANTICS.md: every rule is named by the
-// test that asserts what its Check column says, or is in the section "Not applicable" of this
-// package's comment, with the reason.
+// TestTraceability logs which tests name each rule of SEMANTICS.md. Every rule must be named by
+// the test that asserts what its Check column says, or be in the section "Not applicable" of
+// this package's comment, with the reason.
 func TestTraceability(t *testing.T) {
 	rules, sections := readSemantics(t)
 	named := claimed(claimsOf(t, ".."))
@@ -60,7 +60,7 @@ func TestTraceability(t *testing.T) {
 	}
 }
 
-// claimed returns the tests that name a rule, by its id.
+// claimed returns the tests that name each rule, by its id.
 func claimed(claims []claim) map[string][]string {
 	named := map[string][]string{}
 	for _, c := range claims {
@@ -73,8 +73,8 @@ func claimed(claims []claim) map[string][]string {
 	return named
 }
 
-// untraceable returns what is wrong between rules and tests: rules without a
-// test, and names and lists of rules that do not exist.
+// untraceable returns the faults of rules and tests: rules without a test, and names and lists
+// of rules that do not exist.
 func untraceable(rules []semantic, sections []string, named map[string][]string, outside, lacking map[string]string) (problems []string) {
 	all, series := map[string]bool{}, map[string]bool{}
 	for _, r := range rules {
@@ -107,7 +107,7 @@ func untraceable(rules []semantic, sections []string, named map[string][]string,
 
 var ruleID = regexp.MustCompile(`(?:\b[A-Z]{2,4}-S?\d+|§\d+[a-z]?(?:\.\d+)?(?:#\d+)?)\b`)
 
-// idsIn returns the ids of rules, and texts that look like one, in the name of a test.
+// idsIn returns the ids of rules, and texts that look like ids, in the name of a test.
 func idsIn(text string) []string { return ruleID.FindAllString(text, -1) }
 
 // seriesOf returns what the ids of related rules have in common: "TTL" of TTL-5
@@ -120,8 +120,8 @@ func seriesOf(id string) string {
 	return series
 }
 
-// notApplicable reads the section of that name of the package comment: a list
-// of ids, each with its reason.
+// notApplicable parses that section of the package comment: a list of ids, each with its
+// reason.
 func notApplicable(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)
@@ -138,7 +138,7 @@ func notApplicable(t *testing.T) map[string]string {
 				text := prose(item.Content[0].(*comment.Paragraph).Text)
 				id, reason, ok := strings.Cut(text, ": ")
 				if here && (!ok || reason == "" || reasons[id] != "" || !slices.Equal(idsIn(id), []string{id})) {
-					t.Errorf("doc.go: %q is no id with a reason, or comes twice", text)
+					t.Errorf("doc.go: %q is not an id with a reason, or occurs twice", text)
 				}
 				if here {
 					reasons[id] = reason

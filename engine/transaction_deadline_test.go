@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// overdueOnes makes n transactions of one message each, which are overdue at the returned
-// instant, and as many messages that have expired.
+// overdueOnes begins n transactions with one message each, which are overdue at the returned
+// instant, and sends n messages, which have expired at it.
 func overdueOnes(t *testing.T, n int) (ns *Namespace, now Instant, give func(id TxID, bytes int) error) {
 	t.Helper()
 	nonce := uint64(0)
@@ -38,24 +38,24 @@ func overdueOnes(t *testing.T, n int) (ns *Namespace, now Instant, give func(id 
 	return ns, now, give
 }
 
-// TX-2: however many are overdue at once, a turn does about as much work as its limit, and
-// subqueues get their share of it.
+// TX-2: however many transactions are overdue at once, a turn does about as much work as its
+// limit, and subqueues get their share of it.
 func TestOverdueTransactionsAreEndedInSlices(t *testing.T) {
 	const n, work = 300, 20
 	ns, now, _ := overdueOnes(t, n)
 	turns := 0
 	for more := true; more; turns++ {
 		if at := ns.NextDue(); at == 0 || at > now {
-			t.Fatalf("after %d turns the next is to be at %d", turns, at)
+			t.Fatalf("after %d turns the next due time is %d", turns, at)
 		}
 		open, left := len(ns.transactions.open), ns.entities["q"].main.order.len()
 		more = ns.Sweep(now, work)
 		ended, expired := open-len(ns.transactions.open), left-ns.entities["q"].main.order.len()
 		if did := 2*ended + expired; did > work+1 { // an ended transaction is two changes, so the limit may be exceeded by one
-			t.Fatalf("a turn ended %d and let %d messages expire", ended, expired)
+			t.Fatalf("a turn ended %d transactions and %d messages expired", ended, expired)
 		}
 		if open > 0 && ended == 0 || left > 0 && expired == 0 || open > work && left == 0 && ended < work/2 {
-			t.Fatalf("turn %d ended %d of %d and let %d of %d messages expire", turns, ended, open, expired, left)
+			t.Fatalf("turn %d ended %d of %d transactions, and %d of %d messages expired", turns, ended, open, expired, left)
 		}
 		if err := ns.Check(); err != nil {
 			t.Fatal(err)
@@ -63,12 +63,12 @@ func TestOverdueTransactionsAreEndedInSlices(t *testing.T) {
 		ns.Seal(true)
 	}
 	if open, at := len(ns.transactions.open), ns.NextDue(); open > 0 || at != 0 || turns < 3*n/work {
-		t.Errorf("after %d turns %d are open, and the next is at %d", turns, open, at)
+		t.Errorf("after %d turns %d transactions are open, and the next due time is %d", turns, open, at)
 	}
 }
 
-// TX-2, TTL-31: an overdue transaction is over, whether it has been ended or not, and does
-// not block others; but no request waits until all of them are ended.
+// TX-2, TTL-31: an overdue transaction has no effect and does not block others, whether it has
+// been ended or not. No request waits until all overdue transactions are ended.
 func TestOverdueTransactionsDoNotCount(t *testing.T) {
 	ns, now, give := overdueOnes(t, maxTransactions)
 	open := func(want int) {
@@ -82,7 +82,7 @@ func TestOverdueTransactionsDoNotCount(t *testing.T) {
 	}
 	last := ns.transactions.deadlines[maxTransactions-1].id
 	if _, err := ns.Discharge(now, last, Commit); !errors.Is(err, ErrTransaction) {
-		t.Fatalf("it is committed: %v", err)
+		t.Fatalf("an overdue transaction was committed: %v", err)
 	}
 	open(maxTransactions - 1)
 	var mine [2]TxID
@@ -95,7 +95,8 @@ func TestOverdueTransactionsDoNotCount(t *testing.T) {
 	}
 	open(maxTransactions)
 
-	// As many are ended as needed to make room, and none for an operation that is refused.
+	// As many transactions are ended as needed to make room, and none for an operation that is
+	// refused.
 	ns.limits.TransactionMessages = 1000
 	const large = 250 << 10
 	was, n := len(ns.transactions.open), 0
@@ -103,7 +104,7 @@ func TestOverdueTransactionsDoNotCount(t *testing.T) {
 		err := give(mine[n%2], large)
 		k := ns.transactions.usage
 		if k.memory > maxTxMemory || k.open < int64(was) && k.memory < maxTxMemory-large {
-			t.Fatalf("%d transactions keep %d bytes, with %d messages", k.open, k.memory, n)
+			t.Fatalf("%d transactions use %d bytes, with %d messages", k.open, k.memory, n)
 		}
 		if err != nil {
 			if !errors.Is(err, ErrBusy) || int64(was) != k.open {
@@ -114,10 +115,10 @@ func TestOverdueTransactionsDoNotCount(t *testing.T) {
 		was = len(ns.transactions.open)
 	}
 	if n < maxTxMemory/large-2 {
-		t.Errorf("%d messages of %d bytes are kept", n, large)
+		t.Errorf("only %d messages of %d bytes were accepted", n, large)
 	}
 	if !ns.transactions.next().Passed(now) {
-		t.Error("all are ended; one might have stayed")
+		t.Error("all overdue transactions were ended; one could have stayed")
 	}
 	open(was)
 }

@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// The counted memory of transactions is about their actual memory, whatever their operations,
-// so that the limit on it is effective.
+// The memory that transactions are charged with is about their actual memory, whatever their
+// operations, so that the limit on it is effective.
 func TestTransactionsKeepWhatTheyCount(t *testing.T) {
 	const now, many = Instant(1_000_000), 4000
 	must := func(err error) {
@@ -91,7 +91,7 @@ func TestTransactionsKeepWhatTheyCount(t *testing.T) {
 			}
 			took, says := heap()-before, ns.transactions.usage.memory-counted
 			if says < took*3/4 || says > took*3/2 {
-				t.Errorf("%d take %d bytes each and are counted for %d", many, took/many, says/many)
+				t.Errorf("%d operations take %d bytes each, but are counted with %d", many, took/many, says/many)
 			}
 			must(ns.Check())
 			runtime.KeepAlive(held)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The rules' results for a transaction's messages are evaluated before its commit and used
-// there, each message's own, unless the rules have changed since.
+// The rules' results for a transaction's messages are evaluated before its commit. The commit
+// uses each message's results unless the rules have changed since.
 func TestCommitTakesPlans(t *testing.T) {
 	const now = Instant(1_000_000)
 	must := func(err error) {
@@ -41,7 +41,7 @@ func TestCommitTakesPlans(t *testing.T) {
 			must(err)
 			must(ns.SendInTx(now, id, "q", submit("m0")))
 			if ask := ns.UnplannedMessages(id); ask != nil {
-				t.Fatalf("%d are to be planned for nothing", len(ask))
+				t.Fatalf("%d messages would be planned without need", len(ask))
 			}
 			must(ns.SendInTx(now, id, "t", submit("m1", "n2")))
 			must(ns.SendViaInTx(now, id, "by", "t", submit("m3")))
@@ -53,7 +53,7 @@ func TestCommitTakesPlans(t *testing.T) {
 				t.Fatalf("the plans are %+v", plans)
 			}
 			plans[1].matches, plans[2].matches = plans[2].matches, plans[1].matches // swapped, so that the test sees which plan is used
-			must(ns.SendInTx(now, id, "t", submit("m4")))                           // it has no plan
+			must(ns.SendInTx(now, id, "t", submit("m4")))                           // this message has no plan
 			want := []string{"n2", "m3", "m4"}
 			if changed {
 				must(ns.ReplaceRule(now, s, rule("sys.MessageId LIKE '%2' OR sys.MessageId LIKE '%1'"), ""))
@@ -70,7 +70,7 @@ func TestCommitTakesPlans(t *testing.T) {
 			}
 			must(ns.Check())
 			if ns.UnplannedMessages(id) != nil {
-				t.Error("what is over is to be planned")
+				t.Error("an ended transaction has messages to plan")
 			}
 		})
 	}

@@ -9,11 +9,11 @@ import (
 	"mayfly/engine"
 )
 
-// An openTx is a transaction with the messages that it sends and completes. It is never changed,
-// only replaced by a new one.
+// An openTx is a transaction with the messages that it sends and completes. It is never
+// changed, only replaced by a new one.
 type openTx struct {
 	id         engine.TxID
-	come, gone []string // ids of messages
+	come, gone []string // ids of the messages that it sends, and of those that it completes
 }
 
 // randomTx begins a transaction, adds an operation to one, or ends one.
@@ -81,7 +81,7 @@ func (n *network) completeIn(d openTx) (_ openTx, over bool) {
 	return d, over
 }
 
-// over reports whether a transaction is over, given the error of adding an operation.
+// over reports whether a transaction has ended, given the error of adding an operation.
 func (n *network) over(err error) bool {
 	switch {
 	case err == nil:

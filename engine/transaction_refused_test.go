@@ -9,11 +9,11 @@ import (
 	"mayfly/engine/value"
 )
 
-// An operation that is refused when it is added is not part of the transaction, which goes
-// on.
+// An operation that is refused when it is added is not part of the transaction, which stays
+// open.
 func TestTransactionRefusals(t *testing.T) {
 	run(t, rules{
-		"TX-3": func(c *clocked) { // a hundred in all, whatever becomes of them; a batch that would exceed it is refused as a whole
+		"TX-3": func(c *clocked) { // a hundred messages in all, whatever becomes of them; a batch that would exceed the limit is refused as a whole
 			c.queue("q", engine.Config{})
 			tx := c.declare()
 			ids := make([]string, 60)
@@ -38,7 +38,7 @@ func TestTransactionRefusals(t *testing.T) {
 			}
 			c.must(c.sendIn(tx, "q", make([]string, 100)...))
 		},
-		"TX-3 which count": func(c *clocked) { // sent messages, once each; not settled ones
+		"TX-3 which count": func(c *clocked) { // sent messages count, once each; settled ones do not
 			c.limit(func(l *engine.Limits) { l.TransactionMessages = 4 })
 			c.topic("t", engine.Config{})
 			c.sub("t", "a", engine.Config{})
@@ -58,7 +58,7 @@ func TestTransactionRefusals(t *testing.T) {
 			}
 			c.commits(tx, 2, 1, 0, 3)
 		},
-		"TX-3 settled": func(c *clocked) { // as many may be settled
+		"TX-3 settled": func(c *clocked) { // the same number of messages may be settled
 			c.limit(func(l *engine.Limits) { l.TransactionMessages = 3 })
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b", "c", "d")
@@ -133,7 +133,7 @@ func TestTransactionRefusals(t *testing.T) {
 				c.must(err)
 			}
 			c.refused(engine.ErrBusy, func() error { _, err := c.ns.BeginTransaction(c.now, ""); return err })
-			c.at(10 * minute) // they do not block others forever
+			c.at(10 * minute) // open transactions do not block others forever
 			c.must(second3(c.ns.BeginTransaction(c.now, "")))
 		},
 		"large and left": func(c *clocked) {
@@ -165,7 +165,7 @@ func TestTransactionRefusals(t *testing.T) {
 			c.rollsBack(all[0])
 			c.must(give(c.declare()))
 		},
-		"staged and left": func(c *clocked) { // nor the store, with staged bodies
+		"staged and left": func(c *clocked) { // unused transactions with staged bodies must not fill the store either
 			c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 102400})
 			give := func(tx engine.TxID, bytes int64) error {
 				s, err := engine.Submit(engine.Content{}, nil, bytes, c.keys.Next(), c.limits)
@@ -177,7 +177,7 @@ func TestTransactionRefusals(t *testing.T) {
 				c.must(give(a, 100<<20-1<<10))
 			}
 			left := int64(1<<30 - 10*(100<<20-1<<10))
-			c.refused(engine.ErrQuota, func() error { return give(a, left+1) }) // more than one transaction may ever have
+			c.refused(engine.ErrQuota, func() error { return give(a, left+1) }) // more than one transaction may ever use
 			c.refused(engine.ErrBusy, func() error { return give(b, left+1) })
 			c.must(give(b, left))
 			c.refused(engine.ErrBusy, func() error { return give(b, 1) })
@@ -186,7 +186,7 @@ func TestTransactionRefusals(t *testing.T) {
 			c.must(give(b, 1))
 			c.must(c.ns.Check())
 		},
-		"settled and left": func(c *clocked) { // properties of a settlement wait in memory too
+		"settled and left": func(c *clocked) { // the properties of a settlement use memory too
 			c.limit(func(l *engine.Limits) { l.TransactionMessages = 10_000 })
 			c.queue("q", engine.Config{LockDuration: 5 * minute})
 			var held []engine.Delivery

@@ -15,8 +15,7 @@ func (c *clocked) cancelIn(id engine.TxID, p engine.Path, seqs ...engine.Seq) er
 	return err
 }
 
-// Cancelling a scheduled message is part of its transaction: it is done by the commit, and by
-// nothing else.
+// Cancelling a scheduled message is an operation of its transaction: only the commit does it.
 func TestTransactionCancels(t *testing.T) {
 	later := func(id string) engine.Content {
 		return engine.Content{MessageID: id, ScheduledFor: morning.Add(10 * second)}
@@ -38,7 +37,7 @@ func TestTransactionCancels(t *testing.T) {
 			c.must(c.cancelIn(tx, "q", a))
 			c.rollsBack(tx)
 			c.wantIDs("q", "a")
-			c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{a}, "")) // its client may still cancel it
+			c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{a}, "")) // clients can still cancel the message
 		},
 		"TX-1 cancel and send": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -49,7 +48,7 @@ func TestTransactionCancels(t *testing.T) {
 			c.commits(tx, 2)
 			c.wantIDs("q", "instead")
 		},
-		"SCH-7 too late": func(c *clocked) { // all or nothing
+		"SCH-7 too late": func(c *clocked) { // all messages are cancelled or none
 			c.queue("q", engine.Config{})
 			a := c.send("q", later("a"))
 			tx := c.declare()
@@ -59,7 +58,7 @@ func TestTransactionCancels(t *testing.T) {
 			c.refused(engine.ErrRolledBack, func() error { return second2(c.discharge(tx, engine.Commit)) })
 			c.wantIDs("q", "a")
 		},
-		"SCH-7 refused": func(c *clocked) { // it is not part of the transaction
+		"SCH-7 refused": func(c *clocked) { // a refused operation is not part of the transaction
 			c.limit(func(l *engine.Limits) { l.TransactionMessages = 3 })
 			c.queue("q", engine.Config{})
 			a, b, d, e := c.send("q", later("a")), c.send("q", later("b")), c.send("q", later("d")), c.send("q", later("e"))
@@ -77,7 +76,7 @@ func TestTransactionCancels(t *testing.T) {
 	}, asked, swept)
 }
 
-// A confined transaction spans one entity and one partition of it, as in Service Bus.
+// A confined transaction can use one entity and one partition of it, as in Service Bus.
 func TestTransactionSpans(t *testing.T) {
 	type step struct {
 		to, via engine.Path
@@ -172,7 +171,7 @@ func TestTransactionSpans(t *testing.T) {
 						if i < len(tc.steps)-1 || tc.want == "" || !confined {
 							c.must(err)
 						} else if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-							c.Errorf("it says %v; want %q", err, tc.want)
+							c.Errorf("the error is %v; want %q", err, tc.want)
 						}
 					}
 					c.rollsBack(tx)

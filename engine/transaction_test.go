@@ -52,7 +52,7 @@ func (c *clocked) commits(id engine.TxID, want ...engine.Seq) {
 	seqs, err := c.discharge(id, engine.Commit)
 	c.must(err)
 	if !slices.Equal(seqs, want) {
-		c.Fatalf("the numbers are %v; want %v", seqs, want)
+		c.Fatalf("the sequence numbers are %v; want %v", seqs, want)
 	}
 }
 
@@ -63,7 +63,7 @@ func (c *clocked) rollsBack(id engine.TxID) {
 	c.equal(len(seqs), 0)
 }
 
-// over requires that a transaction cannot be used any more.
+// over requires that a transaction can no longer be used.
 func (c *clocked) over(id engine.TxID) {
 	c.Helper()
 	for name, err := range map[string]error{
@@ -74,7 +74,7 @@ func (c *clocked) over(id engine.TxID) {
 		"receive":  c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", Transaction: id}),
 	} {
 		if !errors.Is(err, engine.ErrTransaction) {
-			c.Fatalf("%s in a transaction that is over: %v", name, err)
+			c.Fatalf("%s in a transaction that has ended: %v", name, err)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func second3(_ engine.TxID, err error) error { return err }
 
 func TestTransactions(t *testing.T) {
 	run(t, rules{
-		"TX-1": func(c *clocked) { // send, complete, abandon, dead-letter, defer; and renew beside it
+		"TX-1": func(c *clocked) { // send, complete, abandon, dead-letter, defer; and a renewal outside of the transaction
 			c.queue("q", engine.Config{})
 			c.queue("r", engine.Config{})
 			c.sends("q", "complete", "abandon", "dead-letter", "defer", "release", "renew")
@@ -114,7 +114,7 @@ func TestTransactions(t *testing.T) {
 			c.refused(engine.ErrNotAllowed, func() error {
 				err := c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", Transaction: tx})
 				if err == nil || !strings.Contains(err.Error(), "cannot be received in a transaction") {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})
@@ -145,7 +145,7 @@ func TestTransactions(t *testing.T) {
 			c.nothing("q")
 			c.equal(c.state("q").NextSeq, engine.Seq(1))
 			c.equal(c.state("q").SizeInBytes, int64(0))
-			c.equal(c.send("q", engine.Content{MessageID: "beside"}), engine.Seq(1)) // it blocks no other sends
+			c.equal(c.send("q", engine.Content{MessageID: "beside"}), engine.Seq(1)) // it does not block other sends
 			c.commits(tx, 2)
 			c.wantIDs("q", "beside", "in")
 			rows, err = c.ns.Peek(c.now, "q", 0, 10, "")
@@ -176,7 +176,7 @@ func TestTransactions(t *testing.T) {
 				c.equal(r.Lock.By, "receiver")
 			}
 			c.wantCounts("q", engine.Counts{Locked: 2})
-			c.abandon(a) // which counts as a failed delivery, and exceeds the maximum
+			c.abandon(a) // this counts as a failed delivery, and exceeds the maximum
 			c.wantCounts("q", engine.Counts{Locked: 1, DeadLetter: 1})
 		},
 		"SETL-5": func(c *clocked) {
@@ -223,7 +223,7 @@ func TestTransactions(t *testing.T) {
 			c.pass(second)
 			c.accepted("q", engine.Content{MessageID: "a"})
 		},
-		"DLQ-20": func(c *clocked) { // a client resubmits, and whenever it crashes there is exactly one message
+		"DLQ-20": func(c *clocked) { // a client resubmits a message, and whenever it crashes there is exactly one
 			for _, topic := range []bool{false, true} {
 				parent, from := engine.Path("q"), engine.Path("q")
 				if topic {
@@ -247,23 +247,23 @@ func TestTransactions(t *testing.T) {
 					c.must(c.settleIn(tx, d, engine.Complete))
 					return tx
 				}
-				lost := begin() // it crashes before the commit
+				lost := begin() // the client crashes before the commit
 				c.must(func() error { _, err := c.ns.Discharge(c.now, lost, engine.Commit); return err }())
 				everything(engine.Counts{DeadLetter: 1, DeadLocked: 1})
 				c.over(lost)
-				c.pass(time.Minute) // the lock ends
+				c.pass(time.Minute) // the lock expires
 				c.commits(begin(), 2)
 				everything(engine.Counts{Active: 1})
 			}
 		},
-		"a copy, and the original completed": func(c *clocked) { // nothing of a failing transaction is done
+		"a copy, and the original completed": func(c *clocked) { // no operation of a failing transaction is done
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			d := c.receive("q")
 			tx := c.declare()
 			c.must(c.sendIn(tx, "q", "copy"))
 			c.must(c.settleIn(tx, d, engine.Complete))
-			c.complete(d) // by another client
+			c.complete(d) // as another client
 			before := c.picture()
 			_, err := c.discharge(tx, engine.Commit)
 			if !errors.Is(err, engine.ErrLockLost) || err.Error() != "The transaction was rolled back because operation 2 of 2 failed, to complete message #1 of 'q': "+engine.LockLostText {
@@ -276,7 +276,7 @@ func TestTransactions(t *testing.T) {
 	}, asked, swept)
 }
 
-// TX-2: two minutes from the first operation.
+// TX-2: a transaction times out two minutes after its first operation.
 func TestTransactionTime(t *testing.T) {
 	run(t, rules{
 		"TX-2": func(c *clocked) {
@@ -284,7 +284,7 @@ func TestTransactionTime(t *testing.T) {
 			c.sends("q", "m")
 			d := c.receive("q")
 			kept, lost := c.declare(), c.declare()
-			c.at(hour / 60) // its time has not begun
+			c.at(hour / 60) // its time has not begun, because it has no operation
 			c.sends("q", "other")
 			d2 := c.receive("q")
 			c.must(c.settleIn(kept, d, engine.Complete))
@@ -323,7 +323,7 @@ func TestTransactionTime(t *testing.T) {
 			c.at(10*minute + limitOfTX - 2*ms)
 			c.commits(tx, 1)
 		},
-		"TX-2 forgotten": func(c *clocked) { // its time never began, but it ends; and one with an operation does not end earlier
+		"TX-2 forgotten": func(c *clocked) { // a transaction without an operation ends too, and one with an operation does not end earlier
 			c.queue("q", engine.Config{})
 			tx, used := c.declare(), c.declare()
 			c.at(9 * minute)
@@ -359,7 +359,7 @@ func TestTransactionTime(t *testing.T) {
 			c.wantIDs("q", "m")
 			c.equal(c.row("q").Message.DeliveryCount, uint32(1))
 		},
-		"many": func(c *clocked) { // ended in any order, each at its own time
+		"many": func(c *clocked) { // many transactions, ended in any order, time out independently
 			c.queue("q", engine.Config{})
 			var all []engine.TxID
 			for i := range 6 {
@@ -406,7 +406,7 @@ func TestTransactionAccess(t *testing.T) {
 	}}, asked, swept)
 }
 
-// IDLE-2: adding a send to a transaction is use at that time.
+// IDLE-2: adding a send to a transaction counts as use at that time.
 func TestTransactionIsUse(t *testing.T) {
 	c := newClocked(t, swept)
 	c.queue("q", engine.Config{AutoDeleteOnIdle: 2 * time.Minute, LockDuration: 5 * time.Minute})

@@ -42,7 +42,7 @@ func TestTransactionFails(t *testing.T) {
 			c.refused(tc.kind, func() error {
 				_, err := c.discharge(tx, engine.Commit)
 				if err == nil || !strings.HasPrefix(err.Error(), "The transaction was rolled back because "+tc.text) {
-					c.Errorf("it says %v", err)
+					c.Errorf("the error is %v", err)
 				}
 				return err
 			})
@@ -115,8 +115,8 @@ func TestTransactionInSession(t *testing.T) {
 	}, asked, swept)
 }
 
-// A transaction that was part of a turn which the store refused stays open: it can be
-// committed when the store accepts writes again, including staged bodies.
+// A transaction in a turn that the store refused stays open: it can be committed when the store
+// accepts writes again, including staged bodies.
 func TestTransactionTakenBack(t *testing.T) {
 	type turn func(c *clocked, tx engine.TxID, s engine.Submission, d engine.Delivery) error
 	for name, steps := range map[string][]turn{
@@ -168,14 +168,14 @@ func TestTransactionTakenBack(t *testing.T) {
 				c.ns.Rollback()
 				c.must(c.ns.Check())
 				c.step()
-				c.step() // garbage is dropped with the commit after the next
+				c.step() // unused bodies are dropped with the commit after the next
 			}
 			c.commits(tx, 2)
 			c.step()
 			c.step()
 			c.wantIDs("q", "staged")
 			if c.store.bodies[s.Key] == nil {
-				t.Error("the body is dropped")
+				t.Error("the body of an open transaction is dropped")
 			}
 			c.grab("q")
 			c.step()
@@ -185,7 +185,7 @@ func TestTransactionTakenBack(t *testing.T) {
 			}
 		})
 	}
-	t.Run("given", func(t *testing.T) { // operations added in such a turn are added again, once
+	t.Run("given", func(t *testing.T) { // operations that were added in such a turn are in the transaction once
 		c := newClocked(t, asked)
 		c.queue("q", engine.Config{})
 		c.sends("q", "m")
@@ -210,7 +210,7 @@ func TestTransactionTakenBack(t *testing.T) {
 		c.step()
 		c.equal(len(c.store.contents), 1)
 	})
-	t.Run("TX-2", func(t *testing.T) { // its time did not begin with an undone operation
+	t.Run("TX-2", func(t *testing.T) { // an undone operation does not begin the transaction's time
 		c := newClocked(t, asked)
 		c.queue("q", engine.Config{})
 		tx := c.declare()
@@ -224,7 +224,7 @@ func TestTransactionTakenBack(t *testing.T) {
 	})
 }
 
-// A staged body is dropped when its transaction ends without it.
+// A staged body is dropped when its transaction ends without a commit.
 func TestTransactionStaged(t *testing.T) {
 	staged := func(c *clocked, id string) engine.Submission {
 		s, err := engine.Submit(engine.Content{MessageID: id}, nil, 1000, c.keys.Next(), c.limits)
@@ -237,7 +237,7 @@ func TestTransactionStaged(t *testing.T) {
 		c.step()
 		c.step()
 		if have := c.store.bodies[s.Key] == nil; have != want {
-			c.Fatalf("the body is gone: %v", have)
+			c.Fatalf("the body was dropped: %v", have)
 		}
 	}
 	run(t, rules{
@@ -295,7 +295,7 @@ func TestTransactionStaged(t *testing.T) {
 			c.commits(tx, 0)
 			gone(c, s, true)
 		},
-		"FILT-6": func(c *clocked) { // no subscription selects it
+		"FILT-6": func(c *clocked) { // no subscription selects the message
 			c.topic("t", engine.Config{})
 			s, tx := staged(c, "m"), c.declare()
 			c.must(c.ns.SendInTx(c.now, tx, "t", []engine.Submission{s}))

@@ -20,7 +20,7 @@ func (c *clocked) sendViaIn(id engine.TxID, via, to engine.Path, ids ...string) 
 	return err
 }
 
-// A message received from one entity is settled in the transaction that sends to another via
+// A message from one entity can be settled in the transaction that sends to another entity via
 // it (TX-3, FWD-14).
 func TestTransactionVia(t *testing.T) {
 	const tdlq = engine.Path("in/$Transfer/$DeadLetterQueue")
@@ -53,7 +53,7 @@ func TestTransactionVia(t *testing.T) {
 		"FWD-14 disabled before the commit": func(c *clocked) {
 			tx, _ := begin(c)
 			c.update("out", disabled)
-			c.commits(tx, 2, 3) // with their own numbers at in
+			c.commits(tx, 2, 3) // with sequence numbers of "in"
 			c.wantIDs(tdlq, "a", "b")
 			c.wantCounts("in", engine.Counts{TransferDeadLetter: 2})
 			c.restart()
@@ -112,7 +112,7 @@ func TestTransactionVia(t *testing.T) {
 			c.refused(engine.ErrTransaction, func() error { return c.sendViaIn(tx+1, "in", "in", "m") })
 			c.commits(tx)
 		},
-		"a large body": func(c *clocked) { // a staged body of a message that strands
+		"a large body": func(c *clocked) { // the staged body of a message that the destination refuses
 			c.queue("in", engine.Config{})
 			c.queue("out", engine.Config{Status: engine.StatusDisabled})
 			s, err := engine.Submit(engine.Content{}, nil, 1000, c.keys.Next(), c.limits)
@@ -131,8 +131,8 @@ func TestTransactionVia(t *testing.T) {
 	}, asked, swept)
 }
 
-// The error of a commit shows that the transaction is over, even if the failed operation's
-// error alone would suggest trying again.
+// The error of a commit shows that the transaction has ended, even if the failed operation's
+// error alone would suggest a retry.
 func TestTransactionRolledBackIsReported(t *testing.T) {
 	run(t, rules{"§5.4": func(c *clocked) {
 		c.limit(func(l *engine.Limits) { l.DuplicateIDs = 1 })
@@ -143,7 +143,7 @@ func TestTransactionRolledBackIsReported(t *testing.T) {
 		_, err := c.discharge(tx, engine.Commit)
 		for _, kind := range []error{engine.ErrRolledBack, engine.ErrTransaction, engine.ErrBusy} {
 			if !errors.Is(err, kind) {
-				c.Errorf("it is not %q: %v", kind, err)
+				c.Errorf("the error is not %q: %v", kind, err)
 			}
 		}
 		c.equal(subCode(err), 0)

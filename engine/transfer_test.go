@@ -17,7 +17,7 @@ func (c *clocked) trySendVia(via, to engine.Path, messages ...engine.Content) ([
 
 func TestTransfers(t *testing.T) {
 	const tdlq = engine.Path("via/$Transfer/$DeadLetterQueue")
-	// stranded sends messages via "via" whose destination rejects them.
+	// stranded sends messages via "via" to a destination that refuses them.
 	stranded := func(c *clocked, ids ...string) {
 		c.Helper()
 		c.queue("via", engine.Config{})
@@ -28,7 +28,7 @@ func TestTransfers(t *testing.T) {
 		}
 	}
 	run(t, rules{
-		"DLQ-3": func(c *clocked) { // every entity has one, which has none of its own
+		"DLQ-3": func(c *clocked) { // every entity has a transfer dead-letter subqueue, which has none of its own
 			c.queue("via", engine.Config{})
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
@@ -50,7 +50,7 @@ func TestTransfers(t *testing.T) {
 				})
 			}
 		},
-		"DLQ-3 like a dead-letter queue": func(c *clocked) { // no expiry, no limit of deliveries, and no dead-lettering from there
+		"DLQ-3 like a dead-letter queue": func(c *clocked) { // messages there do not expire, and cannot be dead-lettered, not even by failed deliveries
 			stranded(c, "m")
 			c.at(30 * 24 * time.Hour)
 			for range 20 {
@@ -58,7 +58,7 @@ func TestTransfers(t *testing.T) {
 			}
 			d := c.receive(tdlq)
 			c.equal(d.Message.DeliveryCount, uint32(0))
-			c.equal(d.Message.LockedUntil, c.now.Add(time.Minute)) // of via
+			c.equal(d.Message.LockedUntil, c.now.Add(time.Minute)) // with the lock duration of via
 			c.refused(engine.ErrNotAllowed, func() error { return c.settle(d, engine.DeadLetter) })
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Extend(c.now, d.Message.Key, c.now+1000, "") })
 			n := c.setAside(d)
@@ -73,7 +73,7 @@ func TestTransfers(t *testing.T) {
 			c.open = 0
 			c.refused(engine.ErrDisabled, func() error { return c.ns.Attach(c.now, engine.Link{ID: 90, Path: tdlq}) })
 		},
-		"FWD-14": func(c *clocked) { // accepted by the destination as if it were sent there
+		"FWD-14": func(c *clocked) { // the destination accepts the message as if it were sent there
 			c.queue("via", engine.Config{})
 			c.queue("dest", engine.Config{})
 			c.topic("t", engine.Config{})
@@ -92,7 +92,7 @@ func TestTransfers(t *testing.T) {
 				c.equal(c.state(p).AccessedAt, morning.Add(second))
 			}
 		},
-		"FWD-14 disabled": func(c *clocked) { // to the transfer dead-letter subqueue of the entity that it was sent via
+		"FWD-14 disabled": func(c *clocked) { // the message gets into the transfer dead-letter subqueue of the entity that it was sent via
 			stranded(c, "a", "b")
 			for i, id := range []string{"a", "b"} {
 				r := c.rows(tdlq)[i]
@@ -123,7 +123,7 @@ func TestTransfers(t *testing.T) {
 			c.wantCounts("t2", engine.Counts{TransferDeadLetter: 1})
 			c.complete(c.receive("t2/$Transfer/$DeadLetterQueue"))
 		},
-		"FWD-14 refused": func(c *clocked) { // in neither dead-letter subqueue
+		"FWD-14 refused": func(c *clocked) { // a refused message is in neither dead-letter subqueue
 			c.limit(func(l *engine.Limits) { l.EntitySize = 100 })
 			stranded(c)
 			c.queue("full", engine.Config{})
@@ -146,14 +146,14 @@ func TestTransfers(t *testing.T) {
 				{"via", "dest/$DeadLetterQueue", engine.ErrNotAllowed},
 				{"via", tdlq, engine.ErrNotAllowed},
 				{tdlq, "via", engine.ErrNotAllowed},
-				{"full", "dest", engine.ErrQuota}, // the room is that of the entity it would be stored in
+				{"full", "dest", engine.ErrQuota}, // the entity in which it would be stored must have room
 			} {
 				batch := c.submissions(engine.Content{MessageID: "m"})
 				c.refused(tc.err, func() error { _, err := c.ns.SendVia(c.now, tc.via, tc.to, batch, ""); return err })
 			}
 			c.refused(engine.ErrArgument, func() error { _, err := c.ns.SendVia(c.now, "via", "dest", nil, ""); return err })
 		},
-		"FWD-14 admitted": func(c *clocked) { // by its destination, disabled or not; by the entity it is sent via, only its size
+		"FWD-14 admitted": func(c *clocked) { // the destination admits the message, even if disabled; the via entity checks only the size
 			c.queue("via", engine.Config{RequiresSession: true})
 			c.queue("narrow", engine.Config{MaxMessageSizeInKilobytes: 1})
 			for _, status := range []engine.Status{engine.StatusActive, engine.StatusDisabled} {
@@ -192,7 +192,7 @@ func TestTransfers(t *testing.T) {
 			}
 			c.complete(c.receive("via/$Transfer/$DeadLetterQueue")) // DLQ-7
 		},
-		"FWD-14, DUP-1": func(c *clocked) { // a stranded message was not accepted: it is no duplicate, and no other message is a duplicate of it
+		"FWD-14, DUP-1": func(c *clocked) { // a stranded message was not accepted, so it is no duplicate, and no later message is a duplicate of it
 			c.detecting("by")
 			c.detecting("to")
 			c.accepted("by", engine.Content{MessageID: "a"})
@@ -241,7 +241,7 @@ func TestTransfers(t *testing.T) {
 			total, _ := c.ns.Totals()
 			c.equal(total, want)
 		},
-		"FWD-14 by hand": func(c *clocked) { // it can be moved to its original destination, or anywhere else
+		"FWD-14 by hand": func(c *clocked) { // an operator can move the message to its destination, or anywhere else
 			stranded(c, "a", "b", "c")
 			c.queue("else", engine.Config{})
 			k := func() engine.Key { return c.rows(tdlq)[0].Message.Key }
@@ -250,7 +250,7 @@ func TestTransfers(t *testing.T) {
 			c.equal(c.move(engine.Move{Key: k()}), engine.Seq(1))
 			c.wantIDs("dest", "a")
 			if x := c.row("dest").Message.Extra; x != nil {
-				c.Errorf("it has %+v", x)
+				c.Errorf("the message's Extra is %+v", x)
 			}
 			c.equal(c.row("dest").Expires, c.now.Add(second))
 			c.equal(c.move(engine.Move{Key: k(), To: "else"}), engine.Seq(1))
@@ -275,7 +275,7 @@ func TestTransfers(t *testing.T) {
 			c.equal(n, 1)
 			c.wantCounts("via", engine.Counts{Active: 1})
 		},
-		"FWD-14 deleted": func(c *clocked) { // PROP-14: it is deleted with its entity, also a topic's
+		"FWD-14 deleted": func(c *clocked) { // PROP-14: the message is deleted with its entity, also with a topic
 			stranded(c, "a")
 			c.topic("t", engine.Config{})
 			_, err := c.trySendVia("t", "dest", engine.Content{MessageID: "b"})
@@ -298,8 +298,8 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
-// TestEntityWithoutTransfers checks that an entity without a transfer dead-letter queue, which
-// the first versions stored, is refused.
+// TestEntityWithoutTransfers checks that an entity without a transfer dead-letter subqueue,
+// which the first versions stored, is refused.
 func TestEntityWithoutTransfers(t *testing.T) {
 	const want = `queue "orders" has no transfer dead-letter queue: it was written by an older Mayfly, which this version does not support; ` +
 		"start a server of an older version on the store first, which adds it"

@@ -15,13 +15,13 @@ const (
 	hour   = time.Hour
 )
 
-// keeping dead-letters expired messages.
+// keeping is a config that dead-letters expired messages.
 var keeping = engine.Config{DeadLetteringOnMessageExpiration: true}
 
 const expiredText = "The message expired and was dead lettered."
 
-// lives requires the message of p to be receivable until d after the beginning and not from
-// then on.
+// lives requires that the message of p can be received until d after morning, and not from then
+// on.
 func (c *clocked) lives(p engine.Path, d time.Duration) {
 	c.Helper()
 	c.at(d - ms)
@@ -47,7 +47,7 @@ func TestEffectiveTTL(t *testing.T) {
 			c.equal(d.Expires, engine.Instant(0))
 			c.equal(d.TTL(), time.Duration(0))
 		},
-		"TTL-3": func(c *clocked) { // never by default, set at creation, adjusted later
+		"TTL-3": func(c *clocked) { // no expiry by default; the default can be set at creation and later
 			c.queue("q", engine.Config{})
 			c.queue("r", engine.Config{DefaultMessageTimeToLive: hour})
 			c.topic("t", engine.Config{})
@@ -139,7 +139,7 @@ func TestEffectiveTTL(t *testing.T) {
 			c.send("q", engine.Content{TTL: 1<<63 - 1})
 			d := c.receive("q")
 			if d.Expires <= c.now || d.TTL() < 290*365*24*hour {
-				c.Errorf("it expires at %v, after %v", d.Expires.Time(), d.TTL())
+				c.Errorf("the message expires at %v, after %v", d.Expires.Time(), d.TTL())
 			}
 			c.release(d)
 			c.pass(time.Second)
@@ -253,7 +253,7 @@ func TestExpiry(t *testing.T) {
 			c.complete(d)
 			c.wantCounts("q", engine.Counts{})
 		},
-		"TTL-21": func(c *clocked) { // its receiver may continue or give up
+		"TTL-21": func(c *clocked) { // the receiver of an expired message may continue or give up
 			c.queue("q", keeping)
 			c.send("q", engine.Content{MessageID: "goes on", TTL: second})
 			c.send("q", engine.Content{MessageID: "gives up", TTL: second})
@@ -395,11 +395,11 @@ func TestExpiry(t *testing.T) {
 				c.must(c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", NoWait: true}))
 				c.must(c.ns.Credit(c.now, 99, 1))
 				c.ns.Match(c.now)
-				c.wantCounts("q", engine.Counts{DeadLetter: 1}) // it has happened
+				c.wantCounts("q", engine.Counts{DeadLetter: 1}) // the move was committed
 				if stored {
 					c.step()
 				} else {
-					c.ns.Flush(c.now, true) // on its way to the store, which does not receive it
+					c.ns.Flush(c.now, true) // flushed to the store, which does not receive it
 				}
 				c.restart()
 				want := map[bool]engine.Counts{false: {Active: 1}, true: {DeadLetter: 1}}[stored]
@@ -418,12 +418,12 @@ func TestExpiry(t *testing.T) {
 			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
 			c.must(err)
 			if want := map[way]int64{asked: 1, restarted: 1}[c.way]; n != want || int64(len(rows)) != want {
-				c.Errorf("%d are counted, %d seen; want %d", n, len(rows), want)
+				c.Errorf("%d messages are counted, %d listed; want %d", n, len(rows), want)
 			}
 			c.nothing("q")
 			c.wantCounts("q", engine.Counts{})
 		},
-		"TTL-31 receive": func(c *clocked) { // a receive settles expired messages on its way
+		"TTL-31 receive": func(c *clocked) { // a receive dead-letters expired messages on its way
 			c.queue("q", keeping)
 			c.send("q", engine.Content{MessageID: "a", TTL: second})
 			c.send("q", engine.Content{MessageID: "b", TTL: 2 * second})
@@ -432,7 +432,7 @@ func TestExpiry(t *testing.T) {
 			c.equal(c.receive("q").Content.MessageID(), "c")
 			c.wantCounts("q", engine.Counts{Locked: 1, DeadLetter: 2})
 		},
-		"TTL-31 many": func(c *clocked) { // more than one step settles for a receiver
+		"TTL-31 many": func(c *clocked) { // more expired messages than one step processes
 			c.limit(func(l *engine.Limits) { l.BatchSize = 1 << 30 })
 			c.queue("q", keeping)
 			batch := make([]engine.Content, 3000)
@@ -446,7 +446,7 @@ func TestExpiry(t *testing.T) {
 			c.equal(c.receive("q").Content.MessageID(), "last")
 			c.equal(c.state("q").Counts.DeadLetter, int64(3000))
 		},
-		"TTL-31 abandon": func(c *clocked) { // abandoning a message settles it too
+		"TTL-31 abandon": func(c *clocked) { // abandoning an expired message dead-letters it too
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: second})
 			d := c.receive("q")
@@ -479,7 +479,7 @@ func TestExpiry(t *testing.T) {
 			}
 			d := c.receive("q/$DeadLetterQueue")
 			c.equal(d.Expires, engine.Instant(0))
-			c.equal(d.Message.ExpiresAt, morning.Add(second)) // shown, without effect
+			c.equal(d.Message.ExpiresAt, morning.Add(second)) // it is shown, but has no effect
 			c.abandon(d)
 			c.wantDead("q", "Mine", "")
 		},

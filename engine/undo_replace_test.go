@@ -9,14 +9,14 @@ import (
 	"mayfly/engine"
 )
 
-// An edit is undone if its result has not changed since.
+// An edit can be undone if its result has not changed since.
 func TestTakeBack(t *testing.T) {
 	const dead = engine.Path("q/$DeadLetterQueue")
 	type edit struct {
 		engine.ReplaceResult
 		content engine.Content
 	}
-	// to replaces a message by an edited one, in a queue.
+	// to replaces a message by an edited one, in the queue p.
 	to := func(c *clocked, p engine.Path, was engine.Row) (e edit) {
 		c.Helper()
 		var err error
@@ -27,11 +27,11 @@ func TestTakeBack(t *testing.T) {
 		c.must(err)
 		c.step()
 		if e.After.Message.Key != s.Key || e.After.Message.Seq != e.Seq {
-			c.Errorf("it says that it made %+v", e.After)
+			c.Errorf("the result has After %+v", e.After)
 		}
 		return e
 	}
-	// edited makes a dead letter of q and replaces it by an edited message.
+	// edited creates a dead letter of q and replaces it by an edited message.
 	edited := func(c *clocked, cfg engine.Config) edit {
 		c.Helper()
 		c.queue("q", cfg)
@@ -63,7 +63,7 @@ func TestTakeBack(t *testing.T) {
 			want := e.Before
 			want.Message.Content = r.Message.Content
 			if d := gocmp.Diff(want, r); d != "" || r.Message.Content == e.Before.Message.Content {
-				c.Errorf("it is not what it was: %s", d)
+				c.Errorf("the restored message differs: %s", d)
 			}
 			c.equal(c.state("q").Counts, engine.Counts{Active: 1, DeadLetter: 1})
 			for _, ev := range c.events[before:] {
@@ -75,16 +75,16 @@ func TestTakeBack(t *testing.T) {
 			c.restart()
 			c.equal(c.row(dead).Message.Key, e.Before.Message.Key)
 			c.kill(c.receive("q"), "", "")
-			c.must(c.ns.DeleteMessage(c.now, e.Before.Message.Key, "operator")) // like any other message
+			c.must(c.ns.DeleteMessage(c.now, e.Before.Message.Key, "operator")) // it can be deleted like any other message
 			c.step()
 			c.wantIDs(dead, "other")
 		},
-		"OPS-10 edited, taken back": func(c *clocked) { // in a queue, where the message can be received again
+		"OPS-10 edited, taken back": func(c *clocked) { // the edited message is in a queue, where it can be received
 			c.queue("q", engine.Config{})
 			c.queue("r", engine.Config{})
 			c.sends("q", "m", "n")
 			c.receive("q")
-			c.pass(minute) // its lock expires, perhaps unnoticed
+			c.pass(minute) // its lock expires, though nothing may have noticed
 			e := to(c, "r", c.rows("q")[0])
 			c.wantIDs("q", "n")
 			before := len(c.events)
@@ -131,12 +131,12 @@ func TestTakeBack(t *testing.T) {
 			c.refused(engine.ErrNotFound, func() error { return back(c, e) })
 			c.wantIDs("r", "n")
 		},
-		"as full as it was": func(c *clocked) { // the two messages are not both counted
+		"as full as it was": func(c *clocked) { // the two messages are not counted together
 			c.limit(func(l *engine.Limits) { l.EntitySize = 40 })
 			e := edited(c, engine.Config{})
 			c.must(back(c, e))
 		},
-		"several": func(c *clocked) { // at a topic there is not exactly one new message
+		"several": func(c *clocked) { // a topic has not exactly one new message
 			c.topic("t", engine.Config{})
 			c.sub("t", "s", engine.Config{})
 			c.queue("q", engine.Config{})

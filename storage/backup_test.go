@@ -27,7 +27,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// A recorder records what is committed, in order, and the bodies.
+// A recorder records the committed batches, in order, and the digests of bodies.
 type recorder struct {
 	engine.Store
 	engine.History
@@ -61,8 +61,9 @@ func (r *recorder) Stage(ctx context.Context, k engine.Key, body io.Reader) erro
 	return err
 }
 
-// digest distinguishes states, whatever the order of records. It leaves out clocks, because a
-// soft batch may move one, and contents, which are covered by the messages that refer to them.
+// digest distinguishes states, whatever the order of their records. It omits clocks, because a
+// soft batch may change only the clock, and contents, which are covered by the messages that
+// refer to them.
 type digest uint64
 
 func (d *digest) add(r engine.Record) {
@@ -74,7 +75,7 @@ func (d *digest) add(r engine.Record) {
 	*d += digest(binary.BigEndian.Uint64(sum[:]))
 }
 
-// prefixes returns the states after each of the batches.
+// prefixes returns the digests of the states after each of the batches.
 func (r *recorder) prefixes(t *testing.T) map[digest]bool {
 	t.Helper()
 	r.mu.Lock()
@@ -137,7 +138,7 @@ func furnish(t *testing.T, b *broker.Broker) {
 	create(t, b, engine.Subscription, engine.Config{MaxDeliveryCount: 2}, "prices/Subscriptions/a", "prices/Subscriptions/b")
 }
 
-// busy runs workers that do a bit of everything with a broker, until each has done so many
+// busy runs workers that do all kinds of operations on a broker, until each has done so many
 // steps or ctx ends.
 func busy(ctx context.Context, t *testing.T, b *broker.Broker, workers, steps int) (wait func()) {
 	t.Helper()
@@ -264,15 +265,16 @@ func sound(t *testing.T, url string) inspect.Report {
 	return r
 }
 
-// TestBackupsOfARunningBroker takes backups while a broker commits as fast as it can. Each is the
-// state after one of its commits, bodies are as sent, and a restored backup is sound.
+// TestBackupsOfARunningBroker takes backups while a broker commits as fast as it can. Each
+// backup has the state after one of the commits, its bodies are as sent, and it can be
+// restored.
 func TestBackupsOfARunningBroker(t *testing.T) {
 	dir := t.TempDir()
 	url := "sqlite:" + filepath.Join(dir, "store")
 	s := opened(t, url)
 	history, ok := s.(engine.History)
 	if !ok {
-		t.Fatal("there is no history")
+		t.Fatal("the store has no history")
 	}
 	r := &recorder{Store: s, History: history, bodies: map[engine.Key][sha256.Size]byte{}}
 	b := openBroker(t, r)
@@ -308,7 +310,7 @@ func TestBackupsOfARunningBroker(t *testing.T) {
 				sum := sha256.New()
 				_, err := io.Copy(sum, body)
 				if [sha256.Size]byte(sum.Sum(nil)) != r.bodies[c.Key] {
-					t.Errorf("backup %d: body %d is another", i, c.Key)
+					t.Errorf("backup %d: body %d differs", i, c.Key)
 				}
 				return err
 			},
@@ -317,7 +319,7 @@ func TestBackupsOfARunningBroker(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !states[d] {
-			t.Errorf("backup %d is not what was there after any of %d commits", i, len(r.batches))
+			t.Errorf("backup %d is not the state after any of %d commits", i, len(r.batches))
 		}
 		different[d] = true
 		into := "sqlite:" + filepath.Join(dir, fmt.Sprint("restored", i))
@@ -326,12 +328,12 @@ func TestBackupsOfARunningBroker(t *testing.T) {
 	}
 	t.Logf("%d commits, %d different backups of %d", len(r.batches), len(different), len(files)+1)
 	if len(different) < 4 {
-		t.Error("hardly anything happened between backups")
+		t.Error("almost nothing changed between backups")
 	}
 }
 
-// restored compares the restored records with the original ones, which may have included
-// contents that no message referred to.
+// restored compares the counts of a restore with those of the original store, which may have
+// included contents without a message.
 func restored(t *testing.T, got, want archive.Counts) {
 	t.Helper()
 	if got.Contents > want.Contents || got.Contents > got.Messages {
@@ -378,7 +380,7 @@ func all(t *testing.T, url string) (records []engine.Record, events []engine.His
 	return records, events, bodies
 }
 
-// used fills a store through a broker, and closes it.
+// used lets a broker work on a store, and closes it.
 func used(t *testing.T, url string, steps int) {
 	t.Helper()
 	b := openBroker(t, opened(t, url))
@@ -394,9 +396,9 @@ func used(t *testing.T, url string, steps int) {
 	}
 }
 
-// TestRestoreViaAnotherStore restores a backup directly and by way of another kind of store, with the
-// same result: identities are moved in order, so moving them twice leads to the same as moving
-// them once.
+// TestRestoreViaAnotherStore restores a backup directly and by way of another kind of store,
+// with the same result: identities are mapped in order, so mapping them twice has the same
+// result as mapping them once.
 func TestRestoreViaAnotherStore(t *testing.T) {
 	for name, via := range map[string]func(*testing.T) string{
 		"sqlite":  func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "other") },
@@ -406,7 +408,7 @@ func TestRestoreViaAnotherStore(t *testing.T) {
 			dir := t.TempDir()
 			at := func(name string) string { return "sqlite:" + filepath.Join(dir, name) }
 			for range 3 {
-				opened(t, at("first")).Close() // its epoch is later than that of the store it is restored into
+				opened(t, at("first")).Close() // so that its epoch is later than that of the store that is restored into
 			}
 			used(t, at("first"), 150)
 			other := via(t)
@@ -417,7 +419,7 @@ func TestRestoreViaAnotherStore(t *testing.T) {
 			sound(t, other)
 			restore(t, backup(t, other), at("back"))
 			same(t, at("direct"), at("back"))
-			// The restored store can be used.
+			// The restored store is usable.
 			b := openBroker(t, opened(t, other))
 			d := rand.New(rand.NewPCG(9, 9))
 			for i := range 40 {

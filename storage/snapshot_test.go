@@ -40,7 +40,7 @@ func TestOpenSnapshot(t *testing.T) {
 		"postgres://h/d": `unknown scheme "postgres"`,
 	} {
 		if _, err := storage.OpenSnapshot(t.Context(), url, storage.Options{}); !errors.Is(err, storage.ErrURL) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Look(%q): %v; want %q", url, err, want)
+			t.Errorf("OpenSnapshot(%q): %v; want %q", url, err, want)
 		}
 	}
 }

@@ -21,9 +21,9 @@ func numbered(from, n int) (ids []string) {
 	return ids
 }
 
-// TestManyAtOnce puts a hundred thousand messages near their end at the same moment: each is
-// extended once, a few alerts report all of them, marks are dropped, and a concurrent sender
-// does not wait for all of them.
+// TestManyAtOnce lets a hundred thousand messages approach their expiry at the same moment:
+// each is extended once, a few alerts report all of them, marks are dropped, and a concurrent
+// sender does not wait for all of them.
 func TestManyAtOnce(t *testing.T) {
 	many := 10_000
 	if longtest.Enabled(t) {
@@ -53,7 +53,7 @@ func TestManyAtOnce(t *testing.T) {
 			items += len(a.Items)
 		}
 		if len(alerts) > 10 || items > 1000 {
-			w.Errorf("it is told in %d alerts with %d messages", len(alerts), items)
+			w.Errorf("there are %d alerts with %d messages in all, want few", len(alerts), items)
 		}
 		kept, err := w.b.Settings(w.Context(), "rescue/seen/")
 		w.must(err)
@@ -62,26 +62,26 @@ func TestManyAtOnce(t *testing.T) {
 			size += len(s.Value)
 		}
 		if len(kept) > many/256 || size > 8<<20 {
-			w.Errorf("%d settings of %d bytes are kept", len(kept), size)
+			w.Errorf("%d settings with %d bytes in all are kept, want fewer", len(kept), size)
 		}
 		w.restart()
 		w.pass(30 * second)
 		w.equal(w.status(id).Fired, many)
 		w.pass(5 * minute) // all have expired
 		w.equal(len(w.b.Rows("q")), 0)
-		w.equal(w.status(id).Fired, 2*many) // it alerted about each that it was not extended again
+		w.equal(w.status(id).Fired, 2*many) // it fired for each because it could not extend it again
 		w.pass(10 * minute)
 		w.send("q", minute, "wakes it")
 		w.pass(5 * minute)
 		kept, err = w.b.Settings(w.Context(), "rescue/seen/")
 		w.must(err)
 		if len(kept) > 1 {
-			w.Errorf("%d settings are kept of messages that are gone", len(kept))
+			w.Errorf("%d settings of messages that no longer exist are kept", len(kept))
 		}
 	})
 }
 
-// naive computes what a rule should have done, by going through all messages again and again.
+// naive computes what a rule should have done, by going through all messages at every step.
 type naive struct {
 	within  time.Duration
 	by      time.Duration
@@ -90,7 +90,7 @@ type naive struct {
 	expires map[string]engine.Instant
 	done    map[string]int
 	fired   int64
-	last    map[string]engine.Instant // the expiry time for which it fired last
+	last    map[string]engine.Instant // the expiry time for which the rule fired last
 }
 
 func (n *naive) step(now engine.Instant) {
@@ -110,8 +110,8 @@ func (n *naive) step(now engine.Instant) {
 	}
 }
 
-// TestAgainstNaive steps by tenths of a second, with messages that come, are extended by a
-// user and go, and a server that restarts.
+// TestAgainstNaive steps by tenths of a second, with messages that are sent, extended by a user
+// and completed, and a server that restarts.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestAgainstNaive(t *testing.T) {
 				}
 				s := w.status(id)
 				if s.Fired != fired || s.Done != done || done == 0 {
-					t.Errorf("it has fired %d times and extended %d messages, want %d and %d; trouble: %q", s.Fired, s.Done, fired, done, s.Trouble)
+					t.Errorf("the rule has fired %d times and extended %d messages, want %d and %d; trouble: %q", s.Fired, s.Done, fired, done, s.Trouble)
 				}
 			})
 		})
@@ -181,13 +181,13 @@ func TestExtendWhileSending(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if turns > 3000 {
-			w.Errorf("a sender has waited for %d other events", turns)
+			w.Errorf("a sender has waited while %d other events happened", turns)
 		}
 	})
 }
 
-// The paths that a rule remembers fit into their setting, however long they are: else the
-// state of no rule would be stored.
+// The paths that a rule remembers fit into their setting, however long they are. Otherwise no
+// rule's state would be stored.
 func TestManyLongNames(t *testing.T) {
 	bubble(t, func(w *world) {
 		const n = 1010
@@ -206,9 +206,9 @@ func TestManyLongNames(t *testing.T) {
 		for _, a := range w.offered {
 			count += a.Count
 		}
-		w.equal(count, 0) // it has no webhook
+		w.equal(count, 0) // the rule has no webhook
 		if all := w.rules.Alerts(); len(all) != 0 {
-			t.Errorf("after a restart it tells again, of %d", all[0].Count)
+			t.Errorf("after a restart there is another alert, with count %d", all[0].Count)
 		}
 	})
 }

@@ -82,8 +82,8 @@ func TestRunningOut(t *testing.T) {
 	})
 }
 
-// While a rule goes through many messages that expire at one instant, others arrive that do so
-// too, in a subqueue that it has passed.
+// While a rule goes through many messages that expire at one instant, others with the same
+// expiry time arrive in a subqueue that it has passed.
 func TestTheSameInstant(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("a", engine.Config{})
@@ -132,7 +132,7 @@ func TestExtendAsOftenAsItMay(t *testing.T) {
 		last := w.rules.Alerts()[0]
 		w.equal(last.Failed, 1)
 		if !strings.Contains(last.Items[0].Reason, "2 times") {
-			w.Errorf("it is said: %q", last.Items[0].Reason)
+			w.Errorf("the alert's reason is %q", last.Items[0].Reason)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestExtendAfterAnOperatorExtended(t *testing.T) {
 		w.wantFired(id, 1)
 		w.must(w.b.Extend(w.Context(), w.b.Rows("q")[0].Message.Key, w.b.ClockTime().Add(5*second), "somebody"))
 		w.pass(2 * second)
-		w.wantFired(id, 2) // for another expiry time
+		w.wantFired(id, 2) // it fires again for another expiry time
 	})
 }
 
@@ -250,7 +250,7 @@ func TestDeadOverAgain(t *testing.T) {
 		w.pass(3 * second)
 		w.send("q", second, "b")
 		w.pass(3 * second)
-		w.wantFired(id, 1) // it is still over
+		w.wantFired(id, 1) // the count of dead letters is still over the threshold
 		for _, r := range w.b.Rows("q/$DeadLetterQueue") {
 			w.must(w.b.DeleteMessage(w.Context(), r.Message.Key, "test"))
 		}
@@ -270,7 +270,7 @@ func TestStoreThatTakesNothing(t *testing.T) {
 		w.pass(33 * second)
 		w.equal(w.left("q"), "[27s]")
 		if s := w.status(id); s.Trouble == "" {
-			w.Error("nobody learns that it cannot")
+			w.Error("the status does not report that the message cannot be extended")
 		}
 		w.store.breaks(nil)
 		w.pass(20 * second)
@@ -356,7 +356,7 @@ func TestChangeSwitchAndRemove(t *testing.T) {
 		w.must(err)
 		w.equal(len(kept), 0)
 		if _, err := w.rules.Rule(id); !errors.Is(err, alert.ErrNoRule) {
-			w.Errorf("a rule that is gone: %v", err)
+			w.Errorf("a removed rule: %v", err)
 		}
 		w.equal(w.add(alert.Rule{Name: "next", Condition: alert.Expired}), id+1)
 	})
@@ -381,7 +381,8 @@ func TestPreview(t *testing.T) {
 	})
 }
 
-// TestRememberedAsLongAsItTakes gives a message much more time than the rule did.
+// TestRememberedAsLongAsItTakes extends a message by much more than the rule did: the rule
+// still counts its own extension.
 func TestRememberedAsLongAsItTakes(t *testing.T) {
 	for name, again := range map[string]func(*world){"by the same server": func(*world) {}, "by another": (*world).restart} {
 		t.Run(name, func(t *testing.T) {
@@ -402,8 +403,8 @@ func TestRememberedAsLongAsItTakes(t *testing.T) {
 	}
 }
 
-// A message that a rule cannot check, because a body cannot be read or has gone, is counted
-// and reported, and causes no alert.
+// A message that a rule cannot check, because its body cannot be read or no longer exists, is
+// counted and reported, and causes no alert.
 func TestUnreadableBodies(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -426,20 +427,20 @@ func TestUnreadableBodies(t *testing.T) {
 		blind(errors.New("the disk is broken"))
 		kill("b")
 		if s := w.status(id); s.Fired != 1 || s.Missed != 1 || !strings.Contains(s.Trouble, "could not be read") {
-			t.Errorf("it cannot be read: %+v", s.State)
+			t.Errorf("after a body that cannot be read: %+v", s.State)
 		}
 		blind(engine.ErrMessageNotFound) // another caller was quicker
 		kill("c")
 		if s := w.status(id); s.Fired != 1 || s.Missed != 2 || !strings.Contains(s.Trouble, "could not be read") {
-			t.Errorf("it has gone: %+v", s.State)
+			t.Errorf("after a message that no longer exists: %+v", s.State)
 		}
 		blind(nil)
 		kill("d")
 		if s := w.status(id); s.Fired != 2 || s.Missed != 2 || s.Trouble != "" {
-			t.Errorf("it can be read again: %+v", s.State)
+			t.Errorf("after a body that can be read again: %+v", s.State)
 		}
 		if s := w.status(plain); s.Fired != 4 || s.Missed != 0 || s.Trouble != "" {
-			t.Errorf("a rule that asks for no body: %+v", s.State)
+			t.Errorf("a rule whose query needs no body: %+v", s.State)
 		}
 		w.restart()
 		if s := w.status(id); s.Missed != 2 {
@@ -448,7 +449,7 @@ func TestUnreadableBodies(t *testing.T) {
 	})
 }
 
-// A secret is not sent to another host.
+// A rule's secret is not sent to another host.
 func TestSecretStaysBehind(t *testing.T) {
 	bubble(t, func(w *world) {
 		base := alert.Rule{Name: "soon", Condition: alert.ExpiringSoon, Within: time.Second, URL: "https://one.example/a", Secret: "correct horse"}

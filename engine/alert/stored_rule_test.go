@@ -2,8 +2,8 @@ package alert
 
 import "testing"
 
-// TestFormerConditionsAreRead: a rule that an earlier version stored has the present name of
-// its condition.
+// TestFormerConditionsAreRead reads rules that an earlier version stored: a condition with a
+// former name gets its present name.
 func TestFormerConditionsAreRead(t *testing.T) {
 	for text, want := range map[string]Condition{
 		`{"v":1,"rule":{"id":1,"name":"a","when":"running-out","within":60000000000,"then":"extend","by":1000000000,"times":2}}`: ExpiringSoon,

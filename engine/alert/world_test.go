@@ -17,7 +17,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A world is a broker on a store that outlives it, with its rules, in a bubble.
+// A world is a broker with rules, in a synctest bubble, on a store that outlives them.
 type world struct {
 	*testing.T
 	store *lasting
@@ -28,12 +28,12 @@ type world struct {
 	offered []alert.Alert // guarded by mu
 }
 
-// lasting is a store that can be opened again, and broken.
+// lasting is a store that can be opened again, and made to fail.
 type lasting struct {
 	*memory.Store
 	mu    sync.Mutex
-	err   error  // of commits; guarded by mu
-	blind error  // of reading bodies; guarded by mu
+	err   error  // error of commits; guarded by mu
+	blind error  // error of reading bodies; guarded by mu
 	then  func() // called with the next commit; guarded by mu
 	epoch uint64
 }
@@ -72,7 +72,7 @@ func (l *lasting) Commit(ctx context.Context, b *engine.Batch) error {
 	return l.Store.Commit(ctx, b)
 }
 
-// bubble runs a test in a bubble, with a broker and rules.
+// bubble runs a test in a synctest bubble, with a broker and rules.
 func bubble(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func (w *world) close() {
 	w.b.Close()
 }
 
-// restart replaces the server by another one.
+// restart replaces the server by another one on the same store.
 func (w *world) restart() {
 	w.Helper()
 	w.close()
@@ -138,7 +138,7 @@ func (w *world) add(r alert.Rule) alert.ID {
 	return s.ID
 }
 
-// pass lets time go by, until all goroutines are idle.
+// pass lets d elapse and then waits until all goroutines are idle.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -158,7 +158,7 @@ func (w *world) wantFired(id alert.ID, want int64) {
 	}
 }
 
-// left returns how much time messages have.
+// left returns the remaining time to live of each message.
 func (w *world) left(p engine.Path) (left []time.Duration) {
 	for _, r := range w.b.Rows(p) {
 		left = append(left, r.Expires.Sub(w.b.ClockTime()).Round(time.Second))

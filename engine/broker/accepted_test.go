@@ -2,7 +2,7 @@ package broker
 
 import "testing"
 
-// A session that was granted and has ended before its receiver wakes up is still returned: its
+// A session that was granted, but ended before its receiver wakes up, is still returned: its
 // methods report the end.
 func TestAcceptedAndOver(t *testing.T) {
 	s := &Session{b: &Broker{done: make(chan struct{})}, accepted: make(chan struct{}), done: make(chan struct{}), err: ErrSessionEnded}

@@ -29,11 +29,11 @@ func TestFurnishAccess(t *testing.T) {
 			t.Errorf("the keys are %q and %q, made at %v", first.PrimaryKey, first.SecondaryKey, first.CreatedAt)
 		}
 		if root() != first {
-			t.Error("it was made again")
+			t.Error("the root rule was created again")
 		}
 		for _, e := range w.Events().Recent(10) {
 			if e.Kind == engine.EventAccessChanged {
-				t.Errorf("nobody did that, and it is told: %+v", e)
+				t.Errorf("there is an event without an operator's action: %+v", e)
 			}
 		}
 	})
@@ -61,13 +61,13 @@ func TestAccessKeys(t *testing.T) {
 			t.Errorf("keys are %q, %q", made.PrimaryKey, made.SecondaryKey)
 		}
 		if changed := set(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "CI", Rights: engine.ListenRight}, "me")); changed.PrimaryKey != "mine" || changed.SecondaryKey != made.SecondaryKey || changed.Added || !made.Added {
-			t.Error("other rights brought other keys")
+			t.Error("changing the rights changed the keys")
 		}
 		if r := must(w.RegenerateAccessKey(t.Context(), "", "ci", engine.PrimaryKey, "me")); len(r.PrimaryKey) != 44 || r.SecondaryKey != made.SecondaryKey {
-			t.Errorf("after the first was renewed, keys are %q, %q", r.PrimaryKey, r.SecondaryKey)
+			t.Errorf("after regenerating the primary key, keys are %q, %q", r.PrimaryKey, r.SecondaryKey)
 		}
 		if r := must(w.RegenerateAccessKey(t.Context(), "", "ci", engine.SecondaryKey, "me")); len(r.SecondaryKey) != 44 || r.SecondaryKey == made.SecondaryKey {
-			t.Errorf("after the second was renewed, it is %q", r.SecondaryKey)
+			t.Errorf("after regenerating the secondary key, it is %q", r.SecondaryKey)
 		}
 		if _, err := w.AddAccessRule(t.Context(), "", engine.AccessRule{Name: "CI", Rights: engine.ManageRight}, "me"); !errors.Is(err, engine.ErrExists) {
 			t.Errorf("added once more: %v", err)
@@ -80,10 +80,10 @@ func TestAccessKeys(t *testing.T) {
 		}
 		w.CreateQueue("q", engine.Config{})
 		if r := must(w.AddAccessRule(t.Context(), "q", engine.AccessRule{Name: "own", Rights: engine.SendRight}, "me")); len(r.PrimaryKey) != 44 || len(r.SecondaryKey) != 44 {
-			t.Errorf("a queue's own has keys %q, %q", r.PrimaryKey, r.SecondaryKey)
+			t.Errorf("a queue's own rule has keys %q, %q", r.PrimaryKey, r.SecondaryKey)
 		}
 		if _, err := w.AddAccessRule(t.Context(), "q", engine.AccessRule{Name: "Own", Rights: engine.SendRight}, "me"); !errors.Is(err, engine.ErrExists) {
-			t.Errorf("a queue's own added once more: %v", err)
+			t.Errorf("a queue's own rule added twice: %v", err)
 		}
 	})
 }

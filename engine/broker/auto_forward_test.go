@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// FWD-1, FWD-8: a receiver at the end of a chain is served at once; messages that a full or
-// closed destination did not take follow a second after it takes them.
+// FWD-1, FWD-8: a receiver at the end of a chain gets messages at once. Messages that a full or
+// closed destination refused follow within a second after it accepts them.
 func TestForwardingWithoutHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -42,7 +42,7 @@ func TestForwardingWithoutHelp(t *testing.T) {
 		status("end", engine.Config{})
 		time.Sleep(699 * time.Millisecond)
 		if c := w.Counts("start"); c.DeadLetter != 1 {
-			t.Fatalf("a millisecond early there are %+v", c)
+			t.Fatalf("a millisecond before the retry there are %+v", c)
 		}
 		time.Sleep(time.Millisecond)
 		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "end"}); len(got) != 1 || text(t, got[0]) != "dead" {
@@ -92,13 +92,13 @@ func TestSendVia(t *testing.T) {
 		if pg, err := w.Purge(ctx, tdlq, classes, 1, ""); err != nil || pg.Removed != 1 {
 			t.Error(pg, err)
 		}
-		w.send("via", "small") // bodies that are to be dropped are dropped now
+		w.send("via", "small") // unused bodies are dropped with this commit
 		dropped := 0
 		for _, b := range w.store.batches() {
 			dropped += len(b.DropContents)
 		}
 		if dropped != 4 {
-			t.Errorf("%d of 4 large bodies were let go", dropped)
+			t.Errorf("%d of 4 large bodies were dropped", dropped)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A counted store counts how its bodies are read.
+// counted is a store that counts how its bodies are read.
 type counted struct {
 	*memory.Store
 	single, together int
@@ -32,8 +32,8 @@ func (c *counted) SmallBodies(ctx context.Context, keys []engine.Key, found func
 	})
 }
 
-// Bodies that are not in memory are read many at a time; one that such a read leaves out is
-// opened by itself, as are large ones.
+// Bodies that are not in memory are read many at a time. A body that such a read leaves out, or
+// a large one, is opened alone.
 func TestBodiesTogether(t *testing.T) {
 	store := &counted{Store: new(memory.Store)}
 	b := brokertest.OpenOn(t, store, broker.Options{CacheBytes: 1})
@@ -62,6 +62,6 @@ func TestBodiesTogether(t *testing.T) {
 		}
 	}
 	if store.single != 2 || store.together != 3 {
-		t.Errorf("%d bodies were opened by themselves, want 2; %d times many were read, want 3: from 0, 10 and 20", store.single, store.together)
+		t.Errorf("%d bodies were opened alone, want 2; %d reads of many bodies, want 3: from 0, 10 and 20", store.single, store.together)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Due work happens without any request: not before its time, and at most a second after it;
-// idle deletion, half a minute after it.
+// Due work happens without any request: never early, and at most a second late (idle deletion:
+// half a minute late).
 func TestSweeper(t *testing.T) {
 	const hour = time.Hour
 	for name, tc := range map[string]struct {
@@ -25,7 +25,7 @@ func TestSweeper(t *testing.T) {
 		after   time.Duration
 		late    time.Duration
 		before  engine.Counts
-		then    engine.Counts // empty if the queue is gone
+		then    engine.Counts // empty if the queue no longer exists
 	}{
 		"DEC-8, TTL-31 expiry": {engine.Config{DefaultMessageTimeToLive: hour, DeadLetteringOnMessageExpiration: true},
 			func(w *world) { w.send("q", "a") }, hour, time.Second, engine.Counts{Active: 1}, engine.Counts{DeadLetter: 1}},
@@ -67,8 +67,8 @@ func TestSweeper(t *testing.T) {
 	}
 }
 
-// TTL-27, TTL-31: without receivers the message is in the dead-letter queue after fourteen
-// days, at its time and not before.
+// TTL-27, TTL-31: without receivers the message is moved to the dead-letter queue after
+// fourteen days, exactly on time.
 func TestExpiryWithoutReceivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -104,7 +104,7 @@ func TestReceiveWaitsAndIsServed(t *testing.T) {
 			t.Fatalf("%d messages after %v", len(got), time.Since(began))
 		}
 		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Wait: 3 * time.Second}); len(got) != 0 {
-			t.Fatalf("both are locked, yet %d came", len(got))
+			t.Fatalf("both are locked, yet %d were received", len(got))
 		}
 		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"}); len(got) != 0 || time.Since(began) != 23*time.Second {
 			t.Fatalf("%d messages after %v", len(got), time.Since(began))
@@ -136,8 +136,8 @@ func TestReceiveCancelled(t *testing.T) {
 	})
 }
 
-// Writes at the same time are done one after the other: each as a whole, and none is in
-// progress when another starts.
+// Concurrent commits are done one after the other: each as a whole, and none is in progress
+// when another starts.
 func TestAtOnce(t *testing.T) {
 	both := func(do func(i int) error) (errs [2]error) {
 		var at sync.WaitGroup
@@ -171,7 +171,7 @@ func TestAtOnce(t *testing.T) {
 			if err := w.Read(t.Context(), func(r broker.Reader) error {
 				s, err := r.State("q")
 				if !s.Config.Equal(configs[0]) && !s.Config.Equal(configs[1]) {
-					t.Errorf("it is %+v", s.Config)
+					t.Errorf("the config is a mixture: %+v", s.Config)
 				}
 				return err
 			}); err != nil {
@@ -251,13 +251,13 @@ func TestHardCommits(t *testing.T) {
 		synctest.Wait()
 		all := w.store.batches()
 		if len(all) != before+1 || all[before].Hard {
-			t.Fatalf("a lock should go out alone, soft, after half a second: %d commits", len(all)-before)
+			t.Fatalf("want one soft commit, of the lock alone, after half a second: %d commits", len(all)-before)
 		}
 	})
 }
 
-// A full store makes the namespace read-only: no answered operation is lost, no refused one
-// happened, and the namespace recovers.
+// A full store makes the namespace read-only: no acknowledged operation is lost, no refused one
+// takes effect, and the namespace recovers.
 func TestReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -269,10 +269,10 @@ func TestReadOnly(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		if got := w.Health().ReadOnly; !strings.Contains(got, "the disk is full") {
-			t.Fatalf("health says %q", got)
+			t.Fatalf("health is %q", got)
 		}
 		if c := w.Counts("q"); c.Active != 2 {
-			t.Fatalf("looking goes on: %+v", c)
+			t.Fatalf("while read-only, reading returned %+v", c)
 		}
 		time.Sleep(2 * time.Hour) // messages that expire meanwhile wait
 		if c := w.Counts("q"); c.DeadLetter != 0 {
@@ -282,7 +282,7 @@ func TestReadOnly(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if h := w.Health(); h != (broker.Health{}) {
-			t.Fatalf("health says %+v", h)
+			t.Fatalf("health is %+v", h)
 		}
 		if c := w.Counts("q"); c.DeadLetter != 2 {
 			t.Fatalf("%+v", c)
@@ -294,8 +294,8 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A commit with an unknown outcome: the caller gets an error, and the state is the store's,
-// whether or not the commit was applied.
+// A commit has an unknown outcome: the caller gets an error, and afterwards the state is the
+// store's, whether or not the commit was applied.
 func TestUnknownOutcome(t *testing.T) {
 	for name, applied := range map[string]bool{"MSG-8 applied": true, "MSG-8 not applied": false} {
 		t.Run(name, func(t *testing.T) {
@@ -323,8 +323,8 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A broker whose store belongs to another server answers no more operations and does not open
-// the store again.
+// A broker whose store belongs to another server rejects all operations and does not open the
+// store again.
 func TestFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -341,17 +341,17 @@ func TestFenced(t *testing.T) {
 	})
 }
 
-// IDLE-2, IDLE-8: an open receiver keeps a temporary queue; when it has left,
-// the queue goes at its time.
+// IDLE-2, IDLE-8: an open receiver keeps a temporary queue. When it has left, the queue is
+// deleted on time.
 func TestIdleDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("reply", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
 		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "reply", Wait: 20 * time.Minute}); len(got) != 0 {
-			t.Fatal("a message out of nowhere")
+			t.Fatal("received a message from an empty queue")
 		}
 		time.Sleep(5*time.Minute - time.Millisecond)
-		w.Counts("reply") // fails if it is gone; looking does not count
+		w.Counts("reply") // fails if the queue was deleted; reading counts is not a use
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		err := w.Read(t.Context(), func(r broker.Reader) error { _, err := r.State("reply"); return err })
@@ -413,7 +413,8 @@ func roomy() *engine.Limits {
 	return &l
 }
 
-// Many messages expire at once; senders are answered meanwhile, and all is settled.
+// When many messages expire at once, senders still get answers meanwhile, and all messages are
+// moved or dropped in the end.
 func TestStormDoesNotStarveSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
@@ -455,8 +456,8 @@ func TestClosedBrokerAnswers(t *testing.T) {
 	})
 }
 
-// A body over 64 KiB is stored ahead of its message and comes back whole; a refused one leaves
-// nothing.
+// A body over 64 KiB is stored ahead of its message and read back whole. The body of a refused
+// message is dropped.
 func TestLargeBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -473,7 +474,7 @@ func TestLargeBody(t *testing.T) {
 		if _, err := w.Send(t.Context(), "q", out, ""); !errors.Is(err, engine.ErrTooLarge) {
 			t.Fatalf("got %v", err)
 		}
-		// Refused before its turn, with a good one before it; and never admitted.
+		// One body is refused in its turn, after a good message, and one before its turn.
 		wrong := engine.Content{MessageID: strings.Repeat("x", 129)}
 		out = []broker.Outgoing{{Reader: strings.NewReader(large)}, {Reader: strings.NewReader(large), Content: wrong}}
 		if _, err := w.Send(t.Context(), "q", out, ""); !errors.Is(err, engine.ErrArgument) {
@@ -485,7 +486,7 @@ func TestLargeBody(t *testing.T) {
 		if _, err := w.Send(gone, "q", out, ""); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
-		for range 3 { // they are dropped with later batches
+		for range 3 { // bodies are dropped with later batches
 			w.send("q", "small")
 		}
 		dropped := map[engine.Key]bool{}
@@ -495,7 +496,7 @@ func TestLargeBody(t *testing.T) {
 			}
 		}
 		if len(dropped) != 5 {
-			t.Errorf("%d bodies were dropped; want that of the message received and 4 that were refused", len(dropped))
+			t.Errorf("%d bodies were dropped; want the received message's and 4 of refused messages", len(dropped))
 		}
 	})
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// TestDurationsAreCountedByTheirBounds adds a duration exactly at a bound, one just beyond it
-// and one beyond all.
+// TestDurationsAreCountedByTheirBounds adds a duration equal to a bound, one just above it and
+// one above all bounds.
 func TestDurationsAreCountedByTheirBounds(t *testing.T) {
 	var b Broker
 	bounds := CommitBounds()
 	if len(b.commitTimes.buckets) != len(bounds)+1 {
-		t.Fatalf("there are %d places for %d bounds", len(b.commitTimes.buckets), len(bounds))
+		t.Fatalf("there are %d counters for %d bounds", len(b.commitTimes.buckets), len(bounds))
 	}
 	for _, took := range []time.Duration{time.Millisecond, time.Millisecond + 1, time.Hour} {
 		b.commitTimes.add(took)

@@ -62,11 +62,11 @@ func TestDuplicateIsDropped(t *testing.T) {
 		w.store.breaks(nil, false)
 		time.Sleep(9 * time.Minute)
 		if !w.seen("q", "a") || w.seen("q", "c") || w.seen("q", "A") {
-			t.Error("after the store was opened again, a should be seen, and c and A not")
+			t.Error("after a reopening, the id a should be remembered, and c and A not")
 		}
 		time.Sleep(time.Minute)
 		if w.seen("q", "a") {
-			t.Error("its window has passed")
+			t.Error("the id a is still remembered after its window")
 		}
 		if seqs := send("a", "c"); !slices.Equal(seqs, []engine.Seq{3, 4}) {
 			t.Errorf("got %v", seqs)
@@ -75,7 +75,7 @@ func TestDuplicateIsDropped(t *testing.T) {
 }
 
 // A duplicate does not wait for the disk: only its count has to be stored, which may wait. The
-// message it repeats is durable first.
+// message that it repeats is already durable.
 func TestDuplicateWaitsForNoCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

@@ -24,7 +24,7 @@ func (w *world) expectFenced(what string, err error) {
 	}
 }
 
-// ended expects the broker to have ended by itself with engine.ErrFenced, after that many opens.
+// ended expects that the broker has ended by itself with engine.ErrFenced, after so many opens.
 func (w *world) ended(opens int) {
 	w.Helper()
 	<-w.Done()
@@ -35,8 +35,8 @@ func (w *world) ended(opens int) {
 	}
 }
 
-// Without a commit to confirm it, nothing is answered once the lease has passed: nothing is
-// read, delivered, refused or published any more, and the broker ends.
+// Without a commit to confirm ownership, the broker gives no answers once the lease has passed:
+// it reads, delivers, refuses and publishes nothing any more, and ends.
 func TestNoAnswersWithoutALease(t *testing.T) {
 	for name, try := range map[string]func(w *world, held engine.LockToken) error{
 		"a look": func(w *world, _ engine.LockToken) error {
@@ -100,7 +100,7 @@ func none(got []broker.Received) error {
 	return nil
 }
 
-// A soft commit confirms nothing: a store may only have buffered it.
+// A soft commit does not confirm the lease, because a store may only have buffered it.
 func TestASoftCommitConfirmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -111,18 +111,18 @@ func TestASoftCommitConfirmsNothing(t *testing.T) {
 		w.store.loseLease()
 		time.Sleep(time.Second)
 		if all := w.store.batches(); len(all) != before+1 || all[before].Hard {
-			t.Fatalf("%d commits; want the lock's alone, soft", len(all)-before)
+			t.Fatalf("%d commits; want one soft commit, of the lock", len(all)-before)
 		}
 		select {
 		case <-w.Done():
 			w.ended(1)
 		default:
-			t.Error("it goes on")
+			t.Error("the broker still runs")
 		}
 	})
 }
 
-// What a hard commit confirmed stands, and is answered, however late.
+// An operation that a hard commit made durable is acknowledged, however late.
 func TestADurableAnswerIsGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -146,7 +146,7 @@ func TestADurableAnswerIsGiven(t *testing.T) {
 	})
 }
 
-// Read-only, and then not ours: each operation is answered once.
+// When a broker becomes read-only and then loses the namespace, each operation gets one answer.
 func TestNoAnswersWithoutALeaseWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -167,8 +167,8 @@ func TestNoAnswersWithoutALeaseWhileReadOnly(t *testing.T) {
 	})
 }
 
-// A waiting receiver gets nothing from a server that may not be the owner, not even when its
-// message arrives: the sender's commit fails then.
+// A waiting receiver gets nothing from a server that may no longer be the owner, not even when
+// its message arrives, because then the sender's commit fails.
 func TestReceiverOfAServerThatIsFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -209,14 +209,14 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 				synctest.Wait()
 				err := w.Read(t.Context(), func(broker.Reader) error { return nil })
 				if !errors.Is(err, engine.ErrBusy) || !errors.Is(err, pulled) {
-					t.Fatalf("while it is opened again: %v", err)
+					t.Fatalf("while the store is opened again: %v", err)
 				}
 				w.store.goes(false, refusal)
 				before := time.Now()
 				w.ended(3)
 				err = w.Close()
 				if owned, ok := errors.AsType[*engine.OwnedError](err); ok != (name == "owned") || ok && owned.Owner != other.Owner {
-					t.Errorf("the owner is told as %v", err)
+					t.Errorf("the error that names the owner is %v", err)
 				}
 				if took := time.Since(before); took > time.Second {
 					t.Errorf("it took %v", took)
@@ -227,7 +227,7 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 	}
 }
 
-// At start the error is the caller's to deal with.
+// At start the error is returned to the caller.
 func TestOwnedByAnotherAtStart(t *testing.T) {
 	want := &engine.OwnedError{Owner: engine.Owner{Host: "other"}}
 	_, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return nil, want }, broker.Options{})

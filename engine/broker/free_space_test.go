@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// onFullDisk starts a broker whose store has become full, and takes only what frees room.
-// prepare runs before that.
+// onFullDisk starts a broker whose store has become full and accepts only batches that free
+// room. prepare runs before that.
 func onFullDisk(t *testing.T, prepare func(w *world)) *world {
 	t.Helper()
 	w := start(t, broker.Options{CacheBytes: 1})
@@ -39,7 +39,7 @@ func TestProbeWhileSpaceIsFreed(t *testing.T) {
 				w.send("q", "a")
 			}
 		})
-		w.store.breaks(nil, false) // the store takes everything again, and is still tight
+		w.store.breaks(nil, false) // the store accepts everything again, but the broker has not noticed
 		var err error
 		for range 600 {
 			w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
@@ -52,8 +52,8 @@ func TestProbeWhileSpaceIsFreed(t *testing.T) {
 	})
 }
 
-// TestWaitingReceiverOnFullDisk waits for a message that another receiver holds: it arrives
-// when the holder abandons it, and when its lock runs out.
+// TestWaitingReceiverOnFullDisk waits for a message that another receiver holds: it is
+// delivered when the holder abandons it, and when the lock expires.
 func TestWaitingReceiverOnFullDisk(t *testing.T) {
 	for name, free := range map[string]func(w *world, held broker.Received){
 		"abandoned": func(w *world, held broker.Received) {
@@ -88,7 +88,7 @@ func TestWaitingReceiverOnFullDisk(t *testing.T) {
 }
 
 // TestExpiryWhileCopiesWait lets messages expire on a full disk while a topic and a forwarding
-// queue have copies to make: these wait, and come when there is room.
+// queue have copies to make: the copies wait until there is room.
 func TestExpiryWhileCopiesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		subs := []engine.Path{"t/Subscriptions/a", "t/Subscriptions/b"}

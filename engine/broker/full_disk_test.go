@@ -12,9 +12,9 @@ import (
 	"mayfly/engine/broker"
 )
 
-// TestFullDiskTakesDeletions uses a store that takes only what takes no room: messages can be
-// received, completed, deleted and purged, entities removed, expired messages go, and what
-// they held is dropped from the store. Sends are refused with the reason.
+// TestFullDiskTakesDeletions uses a store that accepts only what needs no room: messages can be
+// received, completed, deleted and purged, entities can be deleted, messages expire, and the
+// store drops their contents. Sends are refused with the reason.
 func TestFullDiskTakesDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -43,7 +43,7 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 		}
 		w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
-		time.Sleep(15 * time.Second) // the lock runs out
+		time.Sleep(15 * time.Second) // the lock expires
 		left := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if err := errors.Join(w.BreakLock(t.Context(), left[0].Message.Key, "test"), w.DeleteMessage(t.Context(), left[0].Message.Key, "test")); err != nil {
 			t.Errorf("DeleteOne: %v", err)
@@ -58,7 +58,7 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 		refused("another send", err)
 		_, err = w.Create(t.Context(), engine.Queue, "new", engine.Config{}, "test")
 		refused("Create", err)
-		time.Sleep(time.Minute) // the message in short expires, and what it held is dropped
+		time.Sleep(time.Minute) // the message in short expires, and its content is dropped
 		synctest.Wait()
 
 		dropped := 0
@@ -68,16 +68,16 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 			}
 		}
 		if want := 3 + 2 + 3 + 1; dropped != want {
-			t.Errorf("%d contents are dropped; want %d", dropped, want)
+			t.Errorf("%d contents were dropped; want %d", dropped, want)
 		}
 		if w.Health().ReadOnly == "" {
-			t.Error("health says that everything is taken")
+			t.Error("health does not report that the store refuses sends")
 		}
 		w.store.tightens(nil)
 		time.Sleep(2 * time.Second)
 		w.send("q", "f")
 		if h := w.Health(); h != (broker.Health{}) {
-			t.Errorf("health says %+v", h)
+			t.Errorf("health is %+v", h)
 		}
 		if c := w.Counts("q"); c.Active != 2 {
 			t.Errorf("%+v", c)
@@ -85,9 +85,8 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 	})
 }
 
-// TestReasonChanges uses a store that cannot be written for one reason after another: the
-// reported reason is the present one, whether the store finds it by itself or when it is
-// written to.
+// TestReasonChanges uses a store that cannot be written for one reason after another. The
+// reported reason is the current one, whether the store finds it by itself or at a write.
 func TestReasonChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -100,7 +99,7 @@ func TestReasonChanges(t *testing.T) {
 				t.Errorf("a send: %v; want ErrBusy and %q", err, reason)
 			}
 			if got := w.Health().ReadOnly; got != reason {
-				t.Errorf("health says %q; want %q", got, reason)
+				t.Errorf("health is %q; want %q", got, reason)
 			}
 		}
 		says("the disk is full")

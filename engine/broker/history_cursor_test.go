@@ -8,10 +8,10 @@ import (
 	"mayfly/engine"
 )
 
-// TestRoutine lists which kinds of events the history leaves out first when there are too
-// many. Every kind is here, so that a new one needs a decision.
+// TestRoutine lists which kinds of events the history leaves out first when there are too many.
+// It lists every kind, so that a new kind needs a decision.
 func TestRoutine(t *testing.T) {
-	const every, some = true, false // message has it
+	const every, some = true, false // whether every message has such an event
 	want := map[engine.EventKind]bool{
 		engine.EventSent: every, engine.EventScheduled: every, engine.EventActivated: every, engine.EventForwarded: every,
 		engine.EventDuplicate: every, engine.EventUnmatched: every, engine.EventLocked: every, engine.EventRenewed: every,
@@ -34,13 +34,13 @@ func TestRoutine(t *testing.T) {
 		engine.EventNamespaceChanged: some, engine.EventSceneAdded: some, engine.EventSceneRemoved: some, engine.EventMemoryFull: some, engine.EventMemoryFree: some,
 	}
 	for k := engine.EventKind(1); k < math.MaxUint8; k++ {
-		if strings.HasPrefix(k.String(), "event-") { // there is no such kind
+		if strings.HasPrefix(k.String(), "event-") { // no such kind exists
 			continue
 		}
 		is, ok := want[k]
 		switch {
 		case !ok:
-			t.Errorf("nobody has decided whether every message makes %q", k)
+			t.Errorf("it is not decided whether every message has a %q event", k)
 		case isRoutine(k) != is:
 			t.Errorf("%q is routine: %v", k, isRoutine(k))
 		}

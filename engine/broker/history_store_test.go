@@ -20,11 +20,11 @@ type historian struct {
 	history struct {
 		sync.Mutex
 		rows    []engine.HistoryEvent
-		given   []int // the sizes of the batches
-		err     error // of the next Remembers
-		kept    bool  // they are kept all the same
-		again   bool  // an event may come again
-		blind   error // of the next Pasts
+		given   []int // sizes of the batches of AppendEvents
+		err     error // of the next AppendEvents
+		kept    bool  // the events are stored in spite of err
+		again   bool  // an event may be appended twice
+		blind   error // error of the next QueryEvents
 		forgets []forgotten
 	}
 }
@@ -34,8 +34,8 @@ type forgotten struct {
 	most   int64
 }
 
-// An opening is one opening of a historian. A broker that still has a former one writes under
-// its epoch.
+// An opening is one opening of a historian. A broker that still uses a former opening writes
+// under its epoch.
 type opening struct {
 	*historian
 	epoch uint64
@@ -76,7 +76,7 @@ func (h *historian) keep(epoch uint64, events []engine.Event) {
 	for _, e := range events {
 		if slices.ContainsFunc(h.history.rows, func(o engine.HistoryEvent) bool { return o.Epoch == epoch && o.N == e.N }) {
 			if !h.history.again {
-				h.t.Errorf("%v number %d of epoch %d was given before", e.Kind, e.N, epoch)
+				h.t.Errorf("%v number %d of epoch %d was appended before", e.Kind, e.N, epoch)
 			}
 			continue
 		}
@@ -112,7 +112,7 @@ func (h *historian) TrimEvents(_ context.Context, before engine.Instant, most in
 	return nil
 }
 
-// rows returns the rows in the order of their places.
+// rows returns the rows in the order of their cursors.
 func (h *historian) rows() []engine.HistoryEvent {
 	h.history.Lock()
 	defer h.history.Unlock()

@@ -22,8 +22,8 @@ func (w *world) look(q engine.HistoryQuery) []engine.HistoryEvent {
 	return got
 }
 
-// Whatever the follower has handed over, the history is the same: all published events, each
-// once, newest first.
+// However many events have been handed to the store, the history is the same: all published
+// events, each once, newest first.
 func TestHistoryIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -44,7 +44,7 @@ func TestHistoryIsComplete(t *testing.T) {
 			for at, rest := (engine.HistoryCursor{}), got; len(rest) > 0; { // page by page
 				some := w.look(engine.HistoryQuery{Limit: 7, Before: at})
 				if n := min(7, len(rest)); len(some) != n || some[n-1].Cursor() != rest[n-1].Cursor() {
-					t.Fatalf("%s: a page of %d with %d left ends otherwise", what, len(some), len(rest))
+					t.Fatalf("%s: a page of %d with %d left has another end", what, len(some), len(rest))
 				}
 				at, rest = some[len(some)-1].Cursor(), rest[len(some):]
 			}
@@ -81,7 +81,7 @@ func TestHistoryIsComplete(t *testing.T) {
 	})
 }
 
-// A store may show late what it has committed; the log fills in, once.
+// A store may show late what it has committed. The log supplies the missing events, each once.
 func TestHistoryOfAStoreThatLags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -108,7 +108,7 @@ func TestHistoryOfAStoreThatLags(t *testing.T) {
 	})
 }
 
-// The history across a reopen has everything once.
+// The history across a reopening contains every event once.
 func TestQueryAcrossAReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})

@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// comparedEvent is the part of a remembered event that tests compare.
+// comparedEvent is the part of a stored event that tests compare.
 type comparedEvent struct {
 	Epoch, N uint64
 	Kind     string
@@ -48,8 +48,8 @@ func (w *world) trySend() error {
 	return err
 }
 
-// Operators' actions are in the history when they are answered, under the number that the log
-// has for them; the rest comes a second later, except renewals. The last event is the stop.
+// Operators' actions are in the history when they are acknowledged, under their number in the
+// log. Other events follow a second later, except renewals. The last event is the stop.
 func TestHistoryIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -85,8 +85,8 @@ func TestHistoryIsFollowed(t *testing.T) {
 	})
 }
 
-// The sender's content is kept with the event with which a message leaves, cut to 4 KiB at a
-// field's end.
+// The event of a message's removal keeps the sender's content, cut to 4 KiB at the end of a
+// field.
 func TestHistoryKeepsEventsThatLeaveTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -134,8 +134,8 @@ func TestHistoryKeepsEventsThatLeaveTheLog(t *testing.T) {
 	})
 }
 
-// More events than the history takes in a second leave a gap; rare events are kept before
-// routine ones.
+// If there are more events than the history accepts in a second, there is a gap; rare events
+// are kept before routine ones.
 func TestHistoryUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{HistoryRate: 10, Limits: roomy()})
@@ -162,7 +162,7 @@ func TestHistoryUnderOverload(t *testing.T) {
 			t.Error(diff)
 		}
 		if n := h.asked(); n > 5 {
-			t.Errorf("the history was asked %d times", n)
+			t.Errorf("AppendEvents was called %d times", n)
 		}
 	})
 }
@@ -176,8 +176,8 @@ func (w *world) receiveAndKill(n int) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// A failing history delays no one. It gets the same batch again, and the events that the log
-// drops meanwhile become an exact gap.
+// A failing history delays no operation. It gets the same batch again, and the events that the
+// log drops meanwhile become an exact gap.
 func TestHistoryFails(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestHistoryFails(t *testing.T) {
 				h.fails(errors.New("no"), kept)
 				w.send("q", "a", "b") // 3, 4
 				time.Sleep(3 * time.Second)
-				for range 10 { // 5 … 14, of which 7 … 14 are in the log in the end
+				for range 10 { // 5 … 14, of which 7 … 14 are still in the log at the end
 					w.send("q", "c")
 				}
 				time.Sleep(3 * time.Second)
@@ -205,7 +205,7 @@ func TestHistoryFails(t *testing.T) {
 	}
 }
 
-// However much there is to hand over, a failed batch is tried once a second.
+// However many events are waiting, a failed batch is retried once a second.
 func TestHistoryFailsWithMuchToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{Limits: roomy(), HistoryRate: 1 << 20})
@@ -214,8 +214,8 @@ func TestHistoryFailsWithMuchToDo(t *testing.T) {
 		w.send("q", make([]string, 5000)...)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if n := h.asked(); n != 11 { // the first time at once
-			t.Errorf("tried %d times in ten seconds", n)
+		if n := h.asked(); n != 11 { // the first try is immediate
+			t.Errorf("AppendEvents was called %d times in ten seconds", n)
 		}
 		h.works()
 		time.Sleep(3 * time.Second)
@@ -226,7 +226,7 @@ func TestHistoryFailsWithMuchToDo(t *testing.T) {
 	})
 }
 
-// A batch that the history never takes becomes a gap, so that the rest may be kept.
+// A batch that the history never accepts becomes a gap, so that later events can be stored.
 func TestHistoryGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -242,8 +242,8 @@ func TestHistoryGivesUp(t *testing.T) {
 	})
 }
 
-// Across a reopen numbers go on, and pending events are handed over under the new epoch;
-// nothing comes twice, whatever the former epoch's store had kept.
+// Across a reopening numbers continue, and pending events are handed over under the new epoch.
+// No event is stored twice, whatever the former epoch's store had kept.
 func TestHistoryAcrossAReopen(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 	}
 }
 
-// A store that accepts no writes gets no history either.
+// A store that accepts no writes gets no history events either.
 func TestHistoryReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -290,7 +290,7 @@ func TestHistoryReadOnly(t *testing.T) {
 		w.store.breaks(fmt.Errorf("%w: full", engine.ErrUnwritable), false)
 		w.refused(w.trySend())
 		time.Sleep(10 * time.Second)
-		// An operator's action is audited or does not happen.
+		// An operator's action is either audited or not done.
 		_, err := w.RenewLockFor(t.Context(), key, "operator")
 		w.refused(err)
 		if n := h.asked(); n != asked {
@@ -312,8 +312,8 @@ func events(rows []engine.HistoryEvent) (out []engine.Event) {
 	return out
 }
 
-// A server that is fenced off writes nothing more into the history; and closing does not wait
-// for a history that hangs.
+// A server that is fenced off writes nothing more into the history, and Close does not wait for
+// a history that hangs.
 func TestHistoryAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -335,7 +335,7 @@ func TestHistoryAtTheEnd(t *testing.T) {
 	})
 }
 
-// The history is kept within its bounds once a minute.
+// The history is trimmed to its bounds once a minute.
 func TestHistoryIsForgotten(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    broker.Options

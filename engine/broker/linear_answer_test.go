@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// reach is an operation and the answer it had.
+// reach is an operation with the answer it got.
 type reach struct {
 	verb   verb
 	answer answer
@@ -19,7 +19,7 @@ type reach struct {
 
 func (d *operation) reach() reach { return reach{d.verb, d.answer} }
 
-// reported logs how often everything happened.
+// reported logs how often each operation got each answer.
 func reported(t *testing.T, reached map[reach]int) {
 	all := slices.SortedFunc(maps.Keys(reached), func(a, b reach) int {
 		return cmp.Or(cmp.Compare(a.verb, b.verb), cmp.Compare(a.answer, b.answer))
@@ -31,7 +31,8 @@ func reported(t *testing.T, reached map[reach]int) {
 	t.Log(s.String())
 }
 
-// missed fails the test for what never happened: it was not checked.
+// missed fails the test for each operation and answer that never occurred, because it was not
+// checked.
 func missed(t *testing.T, reached map[reach]int) {
 	want := []reach{{"", nothing}, {sending, unsaid}, {flushScope, unsaid}, {settling, unsaid}}
 	for v, answers := range operations {
@@ -41,7 +42,7 @@ func missed(t *testing.T, reached map[reach]int) {
 	}
 	for _, r := range want {
 		if reached[r] == 0 {
-			t.Errorf("it never happened: %s %s", r.verb, r.answer)
+			t.Errorf("this operation never had this answer: %s %s", r.verb, r.answer)
 		}
 	}
 }
@@ -76,8 +77,8 @@ func (d *operation) String() string {
 	return s.String()
 }
 
-// explain shows how far the checker came with each queue, the state there, and the operations
-// that it could not explain.
+// explain shows how far the checker came with each queue, the state of the queue there, and the
+// operations that it could not explain.
 func explain(t *testing.T, all []porcupine.Operation) {
 	m := model()
 	for _, part := range m.Partition(all) {

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A client does one operation after the other.
+// A client does one operation after another.
 type client struct {
 	*history
 	n   int
@@ -20,7 +20,8 @@ type client struct {
 
 func (c *client) chance(percent int) bool { return c.rnd.IntN(100) < percent }
 
-// patience is how often a client tries while nothing comes of it.
+// patience is how many operations in a row may fail for the broker's own reasons before a
+// client gives up.
 const patience = 10_000
 
 func (c *client) work(ctx context.Context) {
@@ -42,14 +43,14 @@ func (c *client) work(ctx context.Context) {
 	c.Errorf("client %d lost patience", c.n)
 }
 
-// wait lets the broker find its store again, mostly, and reports whether that is still
+// wait usually waits until the broker has reopened its store, and reports whether that is still
 // possible.
 func (c *client) wait(ctx context.Context) bool {
 	if c.chance(80) {
 		c.ground.rest(ctx)
 	}
 	if c.ground.lost() {
-		c.Errorf("what was stored cannot be taken in")
+		c.Errorf("the stored records cannot be loaded")
 		return false
 	}
 	if c.Health().ReadOnly != "" && c.chance(20) {
@@ -89,14 +90,14 @@ func (c *client) operation(v verb, d *desk) *operation {
 	return &operation{verb: v, queue: string(d.path), client: c.n, call: c.now()}
 }
 
-// ends records how an operation ended.
+// ends records the answer and the end of an operation.
 func (c *client) ends(d *operation, err error) answer {
 	d.ret = c.now()
 	if d.answer = c.answer(err); d.answer == nothing {
 		return nothing
 	}
 	c.add(d)
-	for range d.most - 1 { // further messages that may have been taken, between those of others
+	for range d.most - 1 { // further messages that may have been taken, perhaps with other receivers' in between
 		one := *d
 		c.add(&one)
 	}
@@ -133,8 +134,8 @@ func (c *client) mode() engine.Mode {
 // few returns how many messages to ask for.
 func (c *client) few() int { return 1 + c.rnd.IntN(10)/7*c.rnd.IntN(3) }
 
-// receive takes messages. Several are several operations: receivers are served in turn, one
-// message each.
+// receive receives messages. A receive of several messages is recorded as several operations,
+// because receivers are served in turn, one message each.
 func (c *client) receive(ctx context.Context, from *desk, s spot) answer {
 	d := c.operation(flushScope, from)
 	d.spot, d.mode, d.most = s, c.mode(), c.few()
@@ -145,12 +146,12 @@ func (c *client) receive(ctx context.Context, from *desk, s spot) answer {
 	return c.took(from, d, all, "")
 }
 
-// took records the messages that a receive got, and that it found no others.
+// took records the messages that a receive returned, and that it found no more.
 func (c *client) took(from *desk, d *operation, all []broker.Received, session string) answer {
 	d.ret, d.answer = c.now(), done
 	for i, r := range all {
 		one := *d
-		one.call += int64(i) // the order to try first
+		one.call += int64(i) // the order in which the checker tries them first
 		one.got = []got{c.received(r)}
 		c.add(&one)
 		if d.handle == 0 && i > 0 && all[i-1].Message.Seq >= r.Message.Seq { // SEQ-7
@@ -217,7 +218,7 @@ func (c *client) settle(ctx context.Context, at *desk) answer {
 			want = engine.ErrSessionLockLost
 		}
 		if !errors.Is(err, want) {
-			c.Errorf("a settlement that is too late is refused with %v", err)
+			c.Errorf("a settlement after the lock is refused with %v", err)
 		}
 	default:
 		keep(at, &at.keys, k)
@@ -228,7 +229,7 @@ func (c *client) settle(ctx context.Context, at *desk) answer {
 	return a
 }
 
-// numbers returns one or two numbers of deferred messages.
+// numbers returns one or two deferred messages and their sequence numbers.
 func (c *client) numbers(at *desk, s spot, session string) (all []aside, seqs []engine.Seq) {
 	for range 1 + c.rnd.IntN(4)/3 {
 		x, ok := pick(at, c.rnd, &at.aside, func(x aside) bool { return x.spot == s && x.id == session })
@@ -267,7 +268,7 @@ func (c *client) fetched(from *desk, d *operation, all []aside, found []broker.R
 	return a
 }
 
-// renew prolongs a lock; in a session it renews the session.
+// renew renews the lock of a message or, in a session, that of the session.
 func (c *client) renew(ctx context.Context, at *desk) answer {
 	k, ok := pick(at, c.rnd, &at.keys, func(k key) bool { return !at.sessions || k.spot == inDead })
 	if !ok {

@@ -10,14 +10,14 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A hold is a session that a receiver was given. Clients share it.
+// A hold is a session that a receiver holds. Clients share it.
 type hold struct {
 	*broker.Session
 	number int
 	mode   engine.Mode
 }
 
-// errUntold marks an outcome as unknown although the answer says otherwise.
+// errUntold marks an outcome as unknown although the caller got a definite error.
 var errUntold = fmt.Errorf("%w: whether it was done is not known", engine.ErrBusy)
 
 func (c *client) stepInSession(ctx context.Context, d *desk) answer {
@@ -87,15 +87,15 @@ func (c *client) state() (*string, string) {
 	return &s, "=" + s
 }
 
-// operationIn begins an operation that needs a session.
+// operationIn begins an operation of the receiver of a session.
 func (c *client) operationIn(v verb, d *desk, h *hold) *operation {
 	x := c.operation(v, d)
 	x.spot, x.mode, x.session, x.handle, x.over = inQueue, h.mode, h.ID(), h.number, h.Err() != nil
 	return x
 }
 
-// endsIn is ends for it. If the session had ended before, that is the reason, whatever the
-// error is.
+// endsIn calls ends for an operation in a session. If the session had ended before, the error
+// is ErrSessionEnded.
 func (c *client) endsIn(x *operation, err error) answer {
 	if err != nil && x.over {
 		err = broker.ErrSessionEnded
@@ -113,11 +113,11 @@ func (c *client) accept(ctx context.Context, d *desk) answer {
 	x.handle = int(c.handles.Add(1))
 	s, err := c.AcceptSession(ctx, in)
 	switch {
-	case isOver(err): // only a session that was held can end so
-		c.Errorf("whoever wanted a session was told %v", err)
+	case isOver(err): // only a session that was held can end with this error
+		c.Errorf("AcceptSession returned %v", err)
 	case err == nil:
 		if x.verb == accepting && s.ID() != x.session {
-			c.Errorf("asked for session %q and was given %q", x.session, s.ID())
+			c.Errorf("asked for session %q, got %q", x.session, s.ID())
 		}
 		x.session = s.ID()
 		keep(d, &d.holds, &hold{s, x.handle, in.Mode})
@@ -129,13 +129,13 @@ func (c *client) receiveIn(ctx context.Context, d *desk, h *hold) answer {
 	x := c.operationIn(flushScope, d, h)
 	x.most = c.few()
 	all, err := h.Receive(ctx, x.most, 0)
-	if errors.Is(err, engine.ErrNotFound) { // the receiver is gone: it went in the same turn
+	if errors.Is(err, engine.ErrNotFound) { // the receiver no longer exists: it was detached in the same turn
 		err = broker.ErrSessionEnded
 	}
 	switch {
 	case err == nil && h.Err() == nil:
 		return c.took(d, x, all, x.session)
-	case err == nil: // it ended meanwhile; deleted messages arrived all the same
+	case err == nil: // the session ended meanwhile; messages received and deleted arrived all the same
 		x.most = len(all)
 		return c.took(d, x, all, x.session)
 	case x.over:
@@ -143,7 +143,7 @@ func (c *client) receiveIn(ctx context.Context, d *desk, h *hold) answer {
 		return c.endsIn(x, err)
 	}
 	ended := *x
-	if ended.verb, ended.most = keeping, 0; c.answer(err) == refused { // it may have got messages before
+	if ended.verb, ended.most = keeping, 0; c.answer(err) == refused { // the receive may have taken messages before
 		c.ends(&ended, err)
 		err = errUntold
 	}

@@ -20,13 +20,14 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// tick is a step of a history's clock: there is room between two moments.
+// tick is a step of a history's clock. It is more than 1, so that there is room between two
+// steps.
 const tick = 4
 
 // mostOperations is the maximum number of operations of a history.
 const mostOperations = 1000
 
-// A history records what some clients did to a broker, and the answers.
+// A history records what several clients did to a broker, and the answers.
 type history struct {
 	*testing.T
 	*broker.Broker
@@ -37,7 +38,7 @@ type history struct {
 	desks   []*desk
 	sent    atomic.Int64 // messages
 	handles atomic.Int64
-	idle    atomic.Int64 // operations that the broker did not do, for reasons of its own
+	idle    atomic.Int64 // operations that the broker did not do for its own reasons
 
 	mu         sync.Mutex
 	operations []*operation             // guarded by mu
@@ -68,7 +69,7 @@ func (h *history) number(t engine.LockToken) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.tokens[t] != 0 {
-		h.Errorf("the lock token %s was given out twice", t)
+		h.Errorf("the lock token %s was issued twice", t)
 	}
 	h.tokens[t] = len(h.tokens) + 1
 	return h.tokens[t]
@@ -95,7 +96,7 @@ func (h *history) answer(err error) answer {
 			return refused
 		}
 	}
-	h.Errorf("nobody expects %v", err)
+	h.Errorf("unexpected error: %v", err)
 	return unsaid
 }
 
@@ -131,7 +132,7 @@ func tell(t *testing.T, seed uint64) *history {
 	return h
 }
 
-// end looks at everything once more when the store works again, and closes.
+// end reads everything once more when the store works again, and closes the broker.
 func (h *history) end(ctx context.Context) {
 	last := &client{history: h, n: 7, rnd: rand.New(rand.NewPCG(h.seed, 7))}
 	for _, d := range h.desks {
@@ -140,7 +141,7 @@ func (h *history) end(ctx context.Context) {
 			a = last.look(ctx, d)
 		}
 		if a != done {
-			h.Errorf("at the end nobody can look at %s", d.path)
+			h.Errorf("at the end %s cannot be read", d.path)
 		}
 	}
 	if err := h.Close(); err != nil {
@@ -148,7 +149,7 @@ func (h *history) end(ctx context.Context) {
 	}
 }
 
-// porcupineOperations converts h for the checker.
+// porcupineOperations converts h to the checker's operations.
 func (h *history) porcupineOperations() (all []porcupine.Operation) {
 	g := h.ground
 	for _, d := range h.operations {
@@ -168,9 +169,9 @@ func (h *history) porcupineOperations() (all []porcupine.Operation) {
 	return all
 }
 
-// narrow narrows down when an operation with an unknown answer was done, if it was: in the
-// turn whose commit failed, of which nothing was acknowledged, or, by the holder of a session,
-// at some time before.
+// narrow narrows down when an operation with an unknown answer was done, if at all: in the turn
+// whose commit failed, of which nothing was acknowledged. An operation by the holder of a
+// session may also have been done before.
 func (h *history) narrow(d *operation) {
 	var failed []commitSpan
 	for _, f := range h.ground.failed {
@@ -186,7 +187,7 @@ func (h *history) narrow(d *operation) {
 	}
 }
 
-// received records a delivery, and checks that it is the sent message.
+// received records a delivery, and checks that the message is the one that was sent.
 func (h *history) received(r broker.Received) got {
 	c, err := r.Content.Content()
 	if err != nil {
@@ -195,7 +196,7 @@ func (h *history) received(r broker.Received) got {
 	body, err := io.ReadAll(r.Body)
 	id, wrong := strconv.Atoi(c.MessageID)
 	if err != nil || wrong != nil || string(body) != c.MessageID {
-		h.Errorf("message %d has id %q and says %q, %v", r.Message.Seq, c.MessageID, body, err)
+		h.Errorf("message %d has id %q and body %q, %v", r.Message.Seq, c.MessageID, body, err)
 	}
 	g := got{seq: r.Message.Seq, id: id, count: r.Message.DeliveryCount}
 	if !r.Deleted {

@@ -8,9 +8,9 @@ import (
 	"mayfly/engine"
 )
 
-// The specification that TestLinear compares with tells right from wrong. The names of cases
-// have a blank in a rule's id: they show that the specification knows the rule, and say
-// nothing about the broker, so they are no tests of the rule.
+// TestLinearJudges checks that the specification that TestLinear uses accepts right answers and
+// rejects wrong ones. The names of cases have a blank in a rule's id: they show that the
+// specification contains the rule, but do not test the broker.
 func TestLinearJudges(t *testing.T) {
 	const right, wrong = porcupine.Ok, porcupine.Illegal
 	type operations = []operation

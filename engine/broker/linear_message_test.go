@@ -7,9 +7,9 @@ import (
 	"mayfly/engine"
 )
 
-// This file specifies one message after SEMANTICS.md, for linear_model_test.go.
+// This file specifies one message as SEMANTICS.md describes it, for linear_model_test.go.
 
-// spot is where a message is.
+// spot is the subqueue of a message.
 type spot uint8
 
 const (
@@ -18,17 +18,17 @@ const (
 	inDead
 )
 
-// deliveries is MaxDeliveryCount of every queue here.
+// deliveries is the MaxDeliveryCount of every queue in this test.
 const deliveries = 3
 
-// A claim is a lock on one message. Its token is a number that stands for the lock token; from
-// and to are when its taker's call began and was answered.
+// A claim is a lock on one message. Its token is a number that stands for the lock token. from
+// and to are when the call of its receiver began and returned.
 type claim struct {
 	token    int // zero means that the message is not locked
 	from, to int64
 }
 
-// somebody is the token of a lock whose receiver never got an answer.
+// somebody is the token of a lock whose receiver got no answer.
 const somebody = -1
 
 // A fate is a possible state of a message.
@@ -56,14 +56,14 @@ func (f fate) taken(mode engine.Mode, c claim) fate {
 	return f
 }
 
-// released returns f without its lock (SETL-4, SES-7, DEF-8).
+// released returns f after its lock was released (SETL-4, SES-7, DEF-8).
 func (f fate) released() fate {
 	f.claim = claim{}
 	return f
 }
 
-// failed returns f after a failed delivery: the count goes up, and one too many makes the
-// message a dead letter (DC-2, DC-4, DC-5), unless it is one already (DC-6).
+// failed returns f after a failed delivery: the count increases, and a message that exceeds
+// MaxDeliveryCount becomes a dead letter (DC-2, DC-4, DC-5), unless it is one already (DC-6).
 func (f fate) failed() fate {
 	f.claim = claim{}
 	if f.spot == inDead {
@@ -113,7 +113,7 @@ type letter struct {
 	seq     engine.Seq
 	id      int
 	session string
-	fates   []fate // all possible ones, in order, no two alike; never changed in place
+	fates   []fate // all possible ones, sorted, without duplicates; never changed in place
 }
 
 // where keeps only the fates that satisfy is, and reports whether any remains.
@@ -127,14 +127,14 @@ func (l *letter) where(is func(fate) bool) bool {
 
 func (l *letter) not(is func(fate) bool) bool { return l.where(func(f fate) bool { return !is(f) }) }
 
-// may reports whether the message may satisfy is, and must whether it does for certain.
+// may reports whether the message can satisfy is, and must whether it certainly does.
 func (l *letter) may(is func(fate) bool) bool { return slices.ContainsFunc(l.fates, is) }
 
 func (l *letter) must(is func(fate) bool) bool {
 	return !slices.ContainsFunc(l.fates, func(f fate) bool { return !is(f) })
 }
 
-// become applies next to every fate of the message.
+// become replaces every fate of the message by next's result.
 func (l *letter) become(next func(fate) fate) {
 	all := make([]fate, 0, len(l.fates))
 	for _, f := range l.fates {
@@ -143,7 +143,7 @@ func (l *letter) become(next func(fate) fate) {
 	l.set(all)
 }
 
-// perhaps adds next's results for the fates that satisfy is as possibilities.
+// perhaps adds next's results, for the fates that satisfy is, to the possible fates.
 func (l *letter) perhaps(is func(fate) bool, next func(fate) fate) {
 	if !l.may(is) {
 		return

@@ -7,14 +7,14 @@ import (
 	"mayfly/engine"
 )
 
-// This file specifies one queue and its dead-letter queue after SEMANTICS.md, one operation
-// after the other, written without the engine. Where an answer left the outcome unknown, the
-// model keeps all possible states, and later observations rule some out.
+// This file specifies one queue and its dead-letter queue as SEMANTICS.md describes them, one
+// operation after another, without using the engine. Where an answer left the outcome unknown,
+// the model keeps all possible states, and later observations rule some out.
 
-// A version is one possible course of numbers; other uncertainty is kept in it.
+// A version is one possible assignment of sequence numbers. It contains all other uncertainty.
 type version struct {
-	next     engine.Seq    // the number of the next message
-	letters  []letter      // by number
+	next     engine.Seq    // of the next message that is sent
+	letters  []letter      // by sequence number
 	sessions []sessionFate // by id; the others are free and have no state
 }
 
@@ -33,7 +33,7 @@ func (v *version) each(f func(*letter) bool) bool {
 	return true
 }
 
-// tidied returns v without what is certain to be gone.
+// tidied returns v without messages that certainly no longer exist.
 func (v *version) tidied() *version {
 	v.letters = slices.DeleteFunc(v.letters, func(l letter) bool { return len(l.fates) == 1 && l.fates[0].spot == gone })
 	v.sessions = slices.DeleteFunc(v.sessions, sessionFate.plain)
@@ -47,7 +47,7 @@ func (v *version) letter(n engine.Seq) *letter {
 	return nil
 }
 
-// holding returns the letter that a token may lock.
+// holding returns the letter that may be locked under a token.
 func (v *version) holding(token int) *letter {
 	for i := range v.letters {
 		if l := &v.letters[i]; l.may(by(token)) {
@@ -67,7 +67,8 @@ func (v *version) send(d *operation) {
 	}
 }
 
-// sent is send with the numbers that the sender got.
+// sent is send for the sequence numbers that the sender got, and reports whether they are
+// possible.
 func (v *version) sent(d *operation) bool {
 	first := v.next
 	v.send(d)
@@ -100,7 +101,7 @@ func (v *version) take(d *operation) bool {
 	}) && found
 }
 
-// had checks l against a received message.
+// had compares l with a received message.
 func (v *version) had(d *operation, l *letter, g got, is func(fate) bool) bool {
 	if l.id != g.id || !l.where(func(f fate) bool { return is(f) && f.count == g.count }) {
 		return false
@@ -109,7 +110,7 @@ func (v *version) had(d *operation, l *letter, g got, is func(fate) bool) bool {
 	return true
 }
 
-// takeNone is a receive that found nothing.
+// takeNone is a receive that found no message.
 func (v *version) takeNone(d *operation) bool {
 	return v.holds(d) && v.each(func(l *letter) bool {
 		return !d.sees(l) || l.not(func(f fate) bool { return f.ready(d.spot) })
@@ -128,11 +129,11 @@ func (v *version) perhapsTake(d *operation) {
 		}
 		certain := l.must(ready)
 		l.perhaps(ready, func(f fate) fate { return f.taken(d.mode, claim{somebody, d.call, never}) })
-		return !certain // it was this one, or one before
+		return !certain // the receive took this message, or one before it
 	})
 }
 
-// fetch receives messages by number, all or none (DEF-6, DEF-7, DEF-14).
+// fetch receives messages by sequence number, all or none (DEF-6, DEF-7, DEF-14).
 func (v *version) fetch(d *operation) bool {
 	if !v.holds(d) {
 		return false
@@ -146,7 +147,7 @@ func (v *version) fetch(d *operation) bool {
 	return true
 }
 
-// fetchNone is a fetch that was refused: a message was not available.
+// fetchNone is a fetch that was refused because a message was not available.
 func (v *version) fetchNone(d *operation) bool {
 	if !v.holds(d) {
 		return false
@@ -181,7 +182,7 @@ func (v *version) settle(d *operation) bool {
 	return true
 }
 
-// stands reports whether a token is valid, and lapsed whether it is not.
+// stands reports whether a token may be valid, and lapsed whether it may be invalid.
 func (v *version) stands(d *operation) bool {
 	l := v.holding(d.token)
 	return l != nil && l.where(by(d.token)) && v.taken(l)
@@ -193,9 +194,9 @@ func (v *version) lapsed(d *operation) bool {
 }
 
 // reopen is the broker reading everything again from its store. Acknowledged changes survive.
-// Of locks, those that a later commit made durable survive, and those taken after the last
-// commit do not (DEC-12): their messages are free, and have not failed. In between both are
-// possible.
+// Locks that a later commit made durable survive, and those taken after the last commit do not
+// (DEC-12): their messages are unlocked, and have not failed. For locks taken in between, both
+// are possible.
 func (v *version) reopen(d *operation) {
 	v.each(func(l *letter) bool {
 		if !l.may(fate.locked) {

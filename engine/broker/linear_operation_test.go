@@ -35,18 +35,18 @@ const (
 	breaking      verb = "break"
 )
 
-// An answer is what the caller learnt of the outcome.
+// An answer is what the caller learned of the outcome.
 type answer string
 
 const (
 	done    answer = "done"
-	refused answer = "refused" // because of the present state
-	barred  answer = "barred"  // because it is never allowed there
-	nothing answer = "nothing" // for a reason of the broker's own; the operation was not done
+	refused answer = "refused" // the current state does not allow it
+	barred  answer = "barred"  // it is never allowed there
+	nothing answer = "nothing" // the broker did not do the operation, for its own reasons
 	unsaid  answer = "unsaid"  // the outcome is unknown
 )
 
-// never is the end of what has no known end.
+// never is the end of an interval without a known end.
 const never = math.MaxInt64
 
 // got is a message that was received.
@@ -57,7 +57,7 @@ type got struct {
 	token int // zero if it was received and deleted
 }
 
-// An operation is one operation of a history with its answer.
+// An operation is one operation of a history, with its answer.
 type operation struct {
 	verb      verb
 	answer    answer
@@ -70,22 +70,23 @@ type operation struct {
 	how      engine.Outcome
 	token    int
 	ids      []int
-	sessions []string // of ids
+	sessions []string // SessionIds of the messages with these ids
 	seqs     []engine.Seq
 	got      []got
 	most     int
 
 	session string
 	over    bool // the session had ended before the operation began
-	handle  int  // the holder, or would-be holder, of the session; zero if it does not matter
+	handle  int  // the holder of the session, or its receiver that waits; zero if it does not matter
 	text    string
 
-	since  int64 // the last complete commit before a reopening
+	since  int64 // of a reopening: when the last complete commit was before it
 	sights []sight
 	seen   []seen
 }
 
-// on returns all possible versions after d, if v was the one before, or none if d is impossible.
+// on returns all possible versions after d, if v was the one before. It returns none if d is
+// impossible.
 func (d *operation) on(before *version) []*version {
 	v := before.edit()
 	if d.answer == unsaid {
@@ -131,7 +132,7 @@ func (d *operation) perhaps(v *version) {
 		}
 	case breaking:
 		v.perhapsBreakUp(d)
-	case renewing, looking, keeping, asking: // nothing changes by it
+	case renewing, looking, keeping, asking: // these change nothing
 	default:
 		panic(fmt.Sprintf("%s cannot be %s", d.verb, d.answer))
 	}
@@ -148,12 +149,12 @@ func (d *operation) done(v *version) bool {
 
 type effect = func(*version, *operation) bool
 
-// always wraps an effect that is always possible.
+// always wraps an effect that is possible in every state.
 func always(f func(*version, *operation)) effect {
 	return func(v *version, d *operation) bool { f(v, d); return true }
 }
 
-// operations lists every operation with every answer that its caller can be sure of.
+// operations lists every operation with each of its definite answers.
 var operations = map[verb]map[answer]effect{
 	sending:     {done: (*version).sent},
 	flushScope:  {done: (*version).take},
@@ -174,7 +175,7 @@ var operations = map[verb]map[answer]effect{
 	breaking:      {done: (*version).breakUp, barred: (*version).free},
 }
 
-// A book is all possible states of one queue: several versions that differ in which messages
+// A book contains all possible states of one queue, as versions that differ in which messages
 // were sent. It is immutable.
 type book struct {
 	versions []*version
@@ -188,7 +189,7 @@ func bookOf(all []*version) *book {
 	for _, v := range all {
 		if !slices.ContainsFunc(b.versions, v.equal) {
 			b.versions = append(b.versions, v)
-			b.hash ^= v.hash() // independent of their order
+			b.hash ^= v.hash() // independent of the order of the versions
 		}
 	}
 	return b

@@ -8,14 +8,14 @@ import (
 	"mayfly/engine"
 )
 
-// A desk is one queue with what clients know of it, and share.
+// A desk is one queue, with the locks and deferred messages that its clients share.
 type desk struct {
 	path     engine.Path
 	sessions bool
 
 	mu    sync.Mutex
-	keys  []key // of messages that are locked, as far as known
-	spent []key // that were valid once
+	keys  []key // of messages that are locked, as far as clients know
+	spent []key // keys that have been used to settle
 	aside []aside
 	holds []*hold
 }
@@ -42,7 +42,7 @@ func (d *desk) at(s spot) engine.Path {
 	return d.path
 }
 
-// pick takes a random element of all that fits, if there is one.
+// pick removes a random one of the elements that satisfy fits from all, if there is one.
 func pick[T any](d *desk, rnd *rand.Rand, all *[]T, fits func(T) bool) (one T, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A sight is a message that a reader saw, and seen a session.
+// A sight is a message that a reader saw, and a seen is a session.
 type (
 	sight struct {
 		seq      engine.Seq
@@ -59,7 +59,7 @@ func (c *client) sight(r engine.Row, s spot) sight {
 	return sight{m.Seq, id, content.SessionID, s, m.State == engine.Deferred, m.DeliveryCount, m.Locked()}
 }
 
-// seeSessions adds the state of sessions to a look.
+// seeSessions adds the state of sessions to d, a look.
 func (c *client) seeSessions(r broker.Reader, at *desk, d *operation) error {
 	if !at.sessions {
 		return nil
@@ -82,7 +82,7 @@ func (c *client) seeSessions(r broker.Reader, at *desk, d *operation) error {
 	return nil
 }
 
-// look checks everything that a reader saw at one moment.
+// look compares v with everything that a reader saw at one moment.
 func (v *version) look(d *operation) bool {
 	seen := 0
 	ok := v.each(func(l *letter) bool {
@@ -99,7 +99,7 @@ func (v *version) look(d *operation) bool {
 	return ok && seen == len(d.sights) && v.lookSessions(d)
 }
 
-// lookSessions compares the sessions that a reader saw.
+// lookSessions compares v with the sessions that a reader saw.
 func (v *version) lookSessions(d *operation) bool {
 	ids := v.ids()
 	for _, s := range d.seen {

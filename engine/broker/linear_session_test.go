@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// This file specifies sessions (§12) after SEMANTICS.md, one operation after the other, for
-// linear_model_test.go.
+// This file specifies sessions as SEMANTICS.md (§12) describes them, one operation after
+// another, for linear_model_test.go.
 
-// A sessionFate is all possible states of one session.
+// A sessionFate contains all possible states of one session.
 type sessionFate struct {
 	id      string
 	holders []int    // its possible holders: a handle, nobody, or unknown
@@ -17,20 +17,20 @@ type sessionFate struct {
 
 const (
 	nobody  = 0
-	unknown = -1 // it left, or belonged to a former process
-	unset   = "" // a state that is set begins with "="
+	unknown = -1 // a holder that left, or belonged to a former process
+	unset   = "" // states that were set begin with "="
 )
 
 func freeSession(id string) sessionFate { return sessionFate{id, []int{nobody}, []string{unset}} }
 
-// plain reports whether the session is certain to be free and without state.
+// plain reports whether the session certainly has no holder and no state.
 func (s sessionFate) plain() bool {
 	return len(s.holders) == 1 && s.holders[0] == nobody && len(s.states) == 1 && s.states[0] == unset
 }
 
 func byID(s sessionFate, id string) int { return cmp.Compare(s.id, id) }
 
-// session returns the one with this id, to look at or to assign to.
+// session returns the session with this id, to read or to assign to.
 func (v *version) session(id string) *sessionFate {
 	at, ok := slices.BinarySearchFunc(v.sessions, id, byID)
 	if !ok {
@@ -59,17 +59,17 @@ func (s *sessionFate) perhapsHeld(by int) {
 	}
 }
 
-// sees reports whether a receive or fetch may get l: in a session its messages alone,
-// elsewhere all (SES-8, DLQ-7, DEF-14).
+// sees reports whether a receive or fetch may get l: the holder of a session gets its messages
+// only, other receivers get all (SES-8, DLQ-7, DEF-14).
 func (d *operation) sees(l *letter) bool { return d.handle == 0 || l.session == d.session }
 
-// holds reports whether the operation's receiver holds its session.
+// holds reports whether the operation's receiver may hold its session.
 func (v *version) holds(d *operation) bool {
 	return d.handle == 0 || v.session(d.session).heldBy(d.handle)
 }
 
-// taken reports whether l, which is locked, can be: a session that holds it must be held by a
-// receiver (SES-5).
+// taken reports whether l, which is locked, can be: its session must be held by a receiver
+// (SES-5).
 func (v *version) taken(l *letter) bool {
 	return l.session == "" || !l.must(func(f fate) bool { return f.spot == inQueue }) || v.session(l.session).heldNotBy(nobody)
 }
@@ -83,7 +83,7 @@ func lockedWithin(f fate) bool { return f.locked() && f.spot == inQueue }
 
 func readyWithin(f fate) bool { return f.ready(inQueue) }
 
-// free reports whether a session is free: none of its messages is locked then.
+// free reports whether a session may be free, in which case none of its messages is locked.
 func (v *version) free(d *operation) bool {
 	id := d.session
 	return v.session(id).heldBy(nobody) && v.within(id, func(l *letter) bool { return l.not(lockedWithin) })
@@ -98,8 +98,8 @@ func (v *version) accept(d *operation) bool {
 	return true
 }
 
-// acceptNext is accept for a session that has a ready message. Which of several is not
-// documented.
+// acceptNext is accept for a session that has a ready message. If there are several, it may be
+// any of them, because the choice is not documented.
 func (v *version) acceptNext(d *operation) bool {
 	if !v.free(d) {
 		return false
@@ -166,8 +166,8 @@ func (v *version) ids() (ids []string) {
 	return slices.Compact(ids)
 }
 
-// giveBack is a receiver closing its session: its messages are free and have not failed
-// (SES-7). If another receiver holds it by now, nothing happens.
+// giveBack is a receiver closing its session: its messages are unlocked and have not failed
+// (SES-7). If another receiver holds the session by now, nothing happens.
 func (v *version) giveBack(d *operation) {
 	s := v.session(d.session)
 	switch {
@@ -197,7 +197,7 @@ func (v *version) perhapsGiveBack(d *operation) {
 	}
 }
 
-// leave is a receiver that is gone: the lock stays (DEC-5).
+// leave is a receiver that disconnects: the lock stays (DEC-5).
 func (v *version) leave(d *operation) {
 	s := v.session(d.session)
 	if slices.Contains(s.holders, d.handle) {
@@ -206,8 +206,8 @@ func (v *version) leave(d *operation) {
 	}
 }
 
-// breakUp is an operator ending a session's lock as if it had run out: its locked messages
-// have failed once more (OPS-6, SES-6).
+// breakUp is an operator ending a session's lock as if it had expired: its locked messages have
+// failed once more (OPS-6, SES-6).
 func (v *version) breakUp(d *operation) bool {
 	s := v.session(d.session)
 	if !s.heldNotBy(nobody) {
@@ -231,12 +231,13 @@ func (v *version) perhapsBreakUp(d *operation) {
 	v.within(d.session, func(l *letter) bool { l.perhaps(lockedWithin, fate.failed); return true })
 }
 
-// isHeld reports whether a receiver holds the session, and isOver whether this one does not.
+// isHeld reports whether another receiver may hold the session, and isOver whether this one may
+// not.
 func (v *version) isHeld(d *operation) bool { return v.session(d.session).heldNotBy(nobody) }
 
 func (v *version) isOver(d *operation) bool { return v.session(d.session).heldNotBy(d.handle) }
 
-// state checks the state that a receiver read in its session (SES-11).
+// state compares v with the state that a receiver read in its session (SES-11).
 func (v *version) state(d *operation) bool {
 	if !v.holds(d) {
 		return false
@@ -249,7 +250,7 @@ func (v *version) state(d *operation) bool {
 	return true
 }
 
-// setState is a state set by the receiver or by an operator.
+// setState is the receiver or an operator setting the state.
 func (v *version) setState(d *operation) bool {
 	if !v.holds(d) {
 		return false
@@ -265,8 +266,8 @@ func (v *version) perhapsSetState(d *operation) {
 	}
 }
 
-// reopenSessions ends all handles. A session with a locked message is taken until that lock
-// ends, by an unknown holder (DEC-12).
+// reopenSessions detaches all receivers. A session with a locked message is held by an unknown
+// holder until that lock ends (DEC-12).
 func (v *version) reopenSessions() {
 	for _, id := range v.ids() {
 		s := v.session(id)

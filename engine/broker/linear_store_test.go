@@ -17,7 +17,7 @@ import (
 )
 
 // A ground is a store that fails now and then, across its openings, and records what a history
-// has to know of that.
+// needs to know about that.
 type ground struct {
 	clock *atomic.Int64
 
@@ -25,22 +25,22 @@ type ground struct {
 	rnd      *rand.Rand
 	store    *memory.Store
 	opens    int
-	every    int // one fault in so many commits; zero means none
+	every    int // one fault in so many commits on average; zero means none
 	faults   []storetest.Fault
 	again    int   // how many of the next commits fail as Unwritable
 	complete int64 // when the last complete commit was
 	bodies   map[engine.Key][]byte
 	failed   []commitSpan // commits whose outcome is unknown
 	reopened []reopened
-	opening  chan struct{} // closed when the store was read after a failed commit; nil if it was read
+	opening  chan struct{} // closed when the store has been read after a failed commit; nil if it does not have to be
 	spoilt   bool          // the stored records could not be loaded
 }
 
-// A commitSpan is from one moment to another.
+// A commitSpan is the interval of a commit.
 type commitSpan struct{ from, to int64 }
 
-// reopened is when a broker read everything again: after a commit failed, and before a client
-// can have seen what was read. since is when the last complete commit was.
+// reopened is the interval in which a broker read everything again: after a commit failed, and
+// before a client can have seen what was read. since is when the last complete commit was.
 type reopened struct {
 	commitSpan
 	since int64
@@ -59,7 +59,7 @@ func (g *ground) open(context.Context) (engine.Store, error) {
 	return over{f, g}, nil
 }
 
-// fails makes one in so many commits fail from now on; zero means none.
+// fails makes one in so many commits fail on average; zero means none.
 func (g *ground) fails(every int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,7 +83,7 @@ func (g *ground) next() storetest.Fault {
 	return f
 }
 
-// rest waits until a failed store was opened again.
+// rest waits until a failed store has been opened again.
 func (g *ground) rest(ctx context.Context) {
 	g.mu.Lock()
 	opening := g.opening
@@ -96,14 +96,14 @@ func (g *ground) rest(ctx context.Context) {
 	}
 }
 
-// lost reports whether nothing can be opened any more.
+// lost reports whether the store can no longer be opened.
 func (g *ground) lost() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.spoilt
 }
 
-// over is the store above its faults.
+// over is the store as the broker sees it, with faults.
 type over struct {
 	*storetest.Faulty
 	g *ground
@@ -113,7 +113,7 @@ func (o over) Commit(ctx context.Context, b *engine.Batch) error {
 	o.g.mu.Lock()
 	yields := o.g.rnd.IntN(4)
 	o.g.mu.Unlock()
-	for range yields { // so that operations pile up for the next turn
+	for range yields { // so that operations gather for the next turn
 		runtime.Gosched()
 	}
 	from := o.g.clock.Add(tick)
@@ -127,9 +127,9 @@ func (o over) Commit(ctx context.Context, b *engine.Batch) error {
 	return err
 }
 
-// Body returns the body of any message that a client received, whatever has become of the
-// store and of the message meanwhile: a message received and deleted may be lost on its way
-// (LOCK-2), but the test does not look for that.
+// Body returns the body of any message that a client received, whatever has become of the store
+// and of the message meanwhile. A message received and deleted may be lost on its way (LOCK-2),
+// but the test does not check that.
 func (o over) Body(_ context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	o.g.mu.Lock()
 	defer o.g.mu.Unlock()
@@ -144,10 +144,10 @@ type readable struct{ *bytes.Reader }
 
 func (readable) Close() error { return nil }
 
-// Close keeps what is in memory for the next opening.
+// Close keeps the data in memory for the next opening.
 func (o over) Close() error { return nil }
 
-// under is the store below its faults.
+// under is the store below the injected faults.
 type under struct {
 	*memory.Store
 	g *ground

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// These repeat the histories of one seed, and run more of them than usual:
+// These flags repeat the histories of one seed, and run more of them than usual:
 //
 //	go test ./engine/broker -run 'TestLinear$' -v -linear.seed 4711
 //	go test ./engine/broker -run 'TestLinear$' -v -timeout 2h -linear.ops 1000000
@@ -23,33 +23,33 @@ var (
 	linearOps  = flag.Int("linear.ops", 0, "how many operations the histories have together; zero: a few seconds' worth")
 )
 
-// judging is how long the checker may take for one history, mostly some milliseconds; a
-// history that it cannot judge in time is a failure.
+// judging is the time limit of the checker for one history. It usually takes some milliseconds,
+// and a history that it cannot judge in time is a failure.
 const judging = 2 * time.Minute
 
 // TestLinear checks that concurrent operations on one broker, on a store whose commits
-// fail now and then, are linearizable: as if done one after the other, each at a moment
+// fail now and then, are linearizable: as if done one after another, each at a moment
 // between its call and its answer (semantics §3, §5, §6, §8, §12).
 //
 // Further allowed results, and the rule of each:
 //
-//   - An operation whose answer says that nothing was done did not happen. If the answer
-//     is that the outcome is unknown, it may have been done, all of it or nothing, until a
-//     client sees which: only acknowledged messages exist for certain (MSG-8). It must
-//     not be done later than the answer, because its caller is asked to check before a
-//     retry.
+//   - An operation that was refused did not happen. If the answer is that the outcome is
+//     unknown, all of the operation may have been done or nothing, until a client sees
+//     which: only acknowledged messages exist for certain (MSG-8). It must not be done
+//     later than the answer, because its caller is asked to check before a retry.
 //   - When everything is read from the store again, a lock that a later commit made
-//     durable stands, and its token with it; a message locked after the last commit is
-//     free, and has not failed; in between both are possible (DEC-12).
-//   - Then no receiver holds its session any more. One with a locked message is taken, by
-//     an unknown holder (DEC-12).
-//   - A receive of several messages is several of one message each: receivers are served
-//     in turn (SEQ-9). What each gets is in order all the same (SEQ-7).
-//   - The next session is any that is free and has a ready message: the exact choice is
-//     not documented (SES-2).
+//     durable remains, and its token is valid. A message locked after the last commit is
+//     unlocked, and has not failed. For locks in between, both are possible (DEC-12).
+//   - Then no receiver holds its session any more. A session with a locked message is
+//     held by an unknown holder (DEC-12).
+//   - A receive of several messages counts as several receives of one message each,
+//     because receivers are served in turn (SEQ-9). Each receiver still gets its messages
+//     in order (SEQ-7).
+//   - The next session may be any session that is free and has a ready message, because
+//     the exact choice is not documented (SES-2).
 //
-// No lock runs out here: locks last for five minutes, and no client waits. That a message
-// received and deleted may be lost on its way (LOCK-2) is left out: its body can always be
+// No lock expires here: locks last for five minutes, and no client waits. That a message
+// received and deleted may be lost on its way (LOCK-2) is not tested: its body can always be
 // read.
 func TestLinear(t *testing.T) {
 	seed, ops := *linearSeed, *linearOps

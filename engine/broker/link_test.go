@@ -61,7 +61,7 @@ func (x *box) answered(what string) func(error) {
 	}
 }
 
-// heard returns the calls since the last time, when all goroutines are idle.
+// heard waits until all goroutines are idle and returns the calls since the last time.
 func (x *box) heard() []string {
 	synctest.Wait()
 	x.mu.Lock()
@@ -95,8 +95,8 @@ func (w *world) must(err error) {
 	}
 }
 
-// A link gets messages up to its credit, in order, then those asked for after it; and nothing
-// once its credit is taken back (LOCK-14).
+// A link gets messages up to its credit, in order, then those that it has new credit for, and
+// nothing once its credit is taken back (LOCK-14).
 func TestLinkTakesWhatItHasCreditFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -137,12 +137,12 @@ func TestLinkTakesWhatItHasCreditFor(t *testing.T) {
 	})
 }
 
-// A drain waits for all ready messages, even if one turn does not hand out that many.
+// A drain waits for all ready messages, even if one turn does not deliver that many.
 func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
-		const many = 10_000 // more than two turns' worth
+		const many = 10_000 // more than two turns deliver
 		for range many / 1000 {
 			w.send("q", make([]string, 1000)...)
 		}
@@ -151,7 +151,7 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 		w.must(l.Drain(t.Context(), x.answered("drained")))
 		got := x.heard()
 		if n := len(got); n != many+2 || got[0] != "credit" || got[n-1] != "drained" {
-			t.Fatalf("%d things were heard, at last %q", n, got[n-1])
+			t.Fatalf("the sink had %d calls, the last of them %q", n, got[n-1])
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestSubmittedInOrder(t *testing.T) {
 			}
 		}
 		if n := len(w.store.batches()) - before; n > 3 {
-			t.Errorf("%d commits for what came at once", n)
+			t.Errorf("%d commits for operations submitted together", n)
 		}
 		w.must(l.AddCredit(t.Context(), 300, x.answered("credit")))
 		x.heard()
@@ -198,12 +198,12 @@ func TestSubmittedInOrder(t *testing.T) {
 			}
 		}
 		if err := w.SubmitSend(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: string(make([]byte, 200))}}}, "me", nil); !errors.Is(err, engine.ErrArgument) {
-			t.Errorf("what cannot be sent anywhere: %v", err)
+			t.Errorf("a message that no entity accepts: %v", err)
 		}
 	})
 }
 
-// A link's sink learns why the link ended, unless the client detached it.
+// A link's sink gets the reason why the link ended, unless the client detached it.
 func TestLinkEnds(t *testing.T) {
 	ends := map[string]struct {
 		how  func(w *world, l *broker.Link)
@@ -239,8 +239,8 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// Sessions come through a Sink too: named at once, the next one when there is one, lost ones
-// with the reason (SES-2, SES-4, SES-6, SES-7).
+// Sessions come through a Sink too: a named session at once, the next session when one is
+// available, and the loss of a session with its reason (SES-2, SES-4, SES-6, SES-7).
 func TestLinkWithASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -252,7 +252,7 @@ func TestLinkWithASession(t *testing.T) {
 			t.Errorf("locked until %v, want %v", x.accepted[0].LockedUntil, want)
 		}
 		if _, err := w.Attach(t.Context(), named, &box{}); !errors.Is(err, engine.ErrSessionLocked) {
-			t.Errorf("one that is held: %v", err)
+			t.Errorf("accepting a session that is held: %v", err)
 		}
 		next, y := w.attach(broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NextSession}})
 		w.must(next.AddCredit(t.Context(), 5, y.answered("credit")))
@@ -272,8 +272,8 @@ func TestLinkWithASession(t *testing.T) {
 	})
 }
 
-// A receiver that closes while nothing can be written is gone all the same; its session stays
-// locked until the lock runs out (SES-7, DEC-5).
+// A receiver that closes while the store accepts no writes is detached all the same. Its
+// session stays locked until the lock expires (SES-7, DEC-5).
 func TestLinkDetachesWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -292,9 +292,9 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 		if w.refused(err); !errors.Is(err, broker.ErrSessionKept) {
 			t.Errorf("got %v", err)
 		}
-		w.must(held.Close(t.Context())) // this needs no write
+		w.must(held.Close(t.Context())) // detaching needs no write
 		if err := held.Err(); !errors.Is(err, broker.ErrSessionEnded) {
-			t.Errorf("closed, it says %v", err)
+			t.Errorf("after Close: %v", err)
 		}
 		w.store.breaks(nil, false)
 		time.Sleep(5 * time.Second)
@@ -302,19 +302,19 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 		w.hears(x, "after it has left")
 		again := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
 		if _, err := w.Attach(t.Context(), again, &box{}); !errors.Is(err, engine.ErrSessionLocked) {
-			t.Errorf("before its lock ran out: %v", err)
+			t.Errorf("before the session's lock expired: %v", err)
 		}
 		time.Sleep(30 * time.Second)
 		l, y := w.attach(again)
 		w.must(l.AddCredit(t.Context(), 5, y.answered("credit")))
 		w.hears(y, "afterwards", "accepted s", "credit", "#1", "#2")
 		if n := y.got[0].Message.DeliveryCount; n != 1 {
-			t.Errorf("the first has failed %d times", n)
+			t.Errorf("the first message has failed %d times", n)
 		}
 	})
 }
 
-// A caller that has left before there was room gets an error, and nothing was done.
+// A caller that leaves before there is room gets an error, and nothing was done.
 func TestSubmitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{InboxOps: 1})
@@ -326,7 +326,7 @@ func TestSubmitGivesUp(t *testing.T) {
 			return w.SubmitSend(ctx, "q", []broker.Outgoing{{Body: make([]byte, 100_000)}}, "me", func(seqs []engine.Seq, err error) { x.say(fmt.Sprint(seqs, err)) })
 		}
 		w.must(sends(t.Context()))
-		synctest.Wait() // the owner waits for the store now
+		synctest.Wait() // the owner's goroutine waits for the store now
 		w.must(sends(t.Context()))
 		gone, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()

@@ -29,7 +29,7 @@ func (r *reading) Load(context.Context) iter.Seq2[engine.Record, error] {
 
 func (r *reading) Close() error {
 	if r.closed = true; r.reading {
-		r.t.Error("it is closed by whoever receives its records")
+		r.t.Error("the store is closed while its records are being read")
 	}
 	return nil
 }
@@ -41,6 +41,6 @@ func TestLoadIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if !s.closed {
-		t.Error("the store is left open")
+		t.Error("the store was not closed")
 	}
 }

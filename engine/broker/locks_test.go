@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// After a restart a lock that was never committed is free and not counted; a committed one is
-// honoured, and counted when it runs out (DEC-12).
+// After a restart a lock that was never committed does not exist and does not count as a
+// delivery. A committed lock remains, and counts when it expires (DEC-12).
 func TestLocksAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -20,7 +20,7 @@ func TestLocksAfterRestart(t *testing.T) {
 		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		time.Sleep(time.Second) // the first lock is durable
 		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
-		w.send("q", "c") // does not carry the second one with it
+		w.send("q", "c") // this commit does not make the second lock durable
 		w.store.breaks(errors.New("power"), false)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test"); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)

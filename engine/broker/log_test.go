@@ -28,14 +28,14 @@ func TestLogIsBounded(t *testing.T) {
 			size += eventSize(&e)
 		}
 		if size != l.size {
-			t.Fatalf("%d bytes are kept, and counted as %d", size, l.size)
+			t.Fatalf("the log's events have %d bytes, counted as %d", size, l.size)
 		}
 		held := 0
 		for _, e := range l.ring {
 			held += len(e.Content)
 		}
 		if int64(held) > size {
-			t.Fatalf("%d bytes of events that went are still held", int64(held)-size)
+			t.Fatalf("%d bytes of dropped events are still held", int64(held)-size)
 		}
 	}
 	add(10, 10, 10, 10, 10, 10, 10, 10)
@@ -53,11 +53,11 @@ func TestLogIsBounded(t *testing.T) {
 // Events that the follower misses are counted, except those it would have skipped.
 func TestTail(t *testing.T) {
 	l := newLog(4, 1<<20)
-	l.append([]engine.Event{{Kind: engine.EventStarted}}) // before the log is followed
+	l.append([]engine.Event{{Kind: engine.EventStarted}}) // before the log has a follower
 	l.startCursor()
 	select {
 	case <-l.waitFor(1):
-		t.Fatal("there is nothing to take")
+		t.Fatal("an empty log has events to take")
 	default:
 	}
 	at := func(k engine.EventKind, at engine.Instant, audit bool) engine.Event {
@@ -70,7 +70,7 @@ func TestTail(t *testing.T) {
 	select {
 	case <-l.waitFor(4):
 	default:
-		t.Fatal("there are four to take")
+		t.Fatal("there are no events to take, want four")
 	}
 	var numbers []uint64
 	take := func(most int) (missed gap, more, closed bool) {
@@ -90,7 +90,7 @@ func TestTail(t *testing.T) {
 	waits := l.waitFor(2)
 	select {
 	case <-waits:
-		t.Fatal("there is one only")
+		t.Fatal("a batch is full after one event")
 	default:
 	}
 	l.close()
@@ -101,7 +101,7 @@ func TestTail(t *testing.T) {
 	<-l.waitFor(1)
 }
 
-// A gap stands where its latest event was, in whatever order its parts are found.
+// A gap has the place of its latest event, in whatever order its parts are found.
 func TestGap(t *testing.T) {
 	a, b := gap{n: 4, at: 40, count: 2}, gap{n: 9, at: 90, count: 5}
 	for _, parts := range [][]gap{{a, b}, {b, a}, {a, b, {}}} {

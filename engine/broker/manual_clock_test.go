@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// expiring starts a broker with its own clock, and a message that lives for a minute.
+// expiring starts a broker with a manual clock, and sends a message that lives for a minute.
 func expiring(t *testing.T) (*world, *broker.ManualClock) {
 	t.Helper()
 	m := broker.NewManualClock()
@@ -22,8 +22,8 @@ func expiring(t *testing.T) (*world, *broker.ManualClock) {
 	return w, m
 }
 
-// dead waits, at most an hour of real time, until the message is a dead letter, and returns
-// how long that took.
+// dead waits, at most an hour of real time, until the message is a dead letter, and returns how
+// long that took.
 func (w *world) dead() time.Duration {
 	w.Helper()
 	began, after := time.Now(), uint64(0)
@@ -64,18 +64,18 @@ func TestManualClockRates(t *testing.T) {
 			w.must(m.SetRate(0))
 			time.Sleep(time.Hour)
 			if left := w.Counts("q"); left.Active != 1 || left.DeadLetter != 0 {
-				t.Fatalf("while the clock stood: %+v", left)
+				t.Fatalf("while the clock was stopped: %+v", left)
 			}
 			w.must(m.SetRate(60))
 			if took := w.dead(); took < 333*time.Millisecond || took > 335*time.Millisecond {
-				t.Errorf("20 s took %v at sixty times the speed", took)
+				t.Errorf("20 s took %v at sixty times real time", took)
 			}
 		})
 	})
 }
 
-// A clock that stands does so for everything: sent messages get its instant, nothing expires,
-// and callers are answered.
+// A stopped clock stops everything that depends on time: sent messages get its instant, nothing
+// expires, but callers get answers.
 func TestManualClockStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
@@ -88,7 +88,7 @@ func TestManualClockStands(t *testing.T) {
 			t.Errorf("%d messages, the last of %v, not %v", len(rows), rows[len(rows)-1].Message.EnqueuedAt, began)
 		}
 		if now, err := w.Now(t.Context()); err != nil || now != began || w.ClockTime() != began || w.ClockState() != (broker.ClockState{}) {
-			t.Errorf("it is %v, %v at a glance, by %+v, %v", now, w.ClockTime(), w.ClockState(), err)
+			t.Errorf("the reader has %v, ClockTime %v, with the clock %+v, %v", now, w.ClockTime(), w.ClockState(), err)
 		}
 		got, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: 5, Wait: time.Second})
 		if err != nil || len(got) != 2 {
@@ -100,7 +100,7 @@ func TestManualClockStands(t *testing.T) {
 	})
 }
 
-// RunTo ends at its target, in the time it was given.
+// RunTo ends at its target after the given real time.
 func TestManualClockRunsTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
@@ -114,17 +114,17 @@ func TestManualClockRunsTo(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if m.Now() != end || w.ClockState() != (broker.ClockState{}) {
-			t.Errorf("it is %v, not %v, by %+v", m.Now(), end, w.ClockState())
+			t.Errorf("the time is %v, not %v, with the clock %+v", m.Now(), end, w.ClockState())
 		}
-		m.RunTo(end-1, time.Second) // has passed
+		m.RunTo(end-1, time.Second) // a target in the past
 		time.Sleep(time.Second)
 		if m.Now() != end {
-			t.Errorf("it went back to %v", m.Now())
+			t.Errorf("the clock went back to %v", m.Now())
 		}
 	})
 }
 
-// A run that ends before a deadline leaves the deadline to come.
+// A run that ends before a message's deadline does not pass the deadline.
 func TestManualClockRunsToBeforeDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
@@ -169,7 +169,7 @@ func TestManualClockNeverGoesBack(t *testing.T) {
 	})
 }
 
-// Decisions made before the store failed stay in the past, and the clock is the same.
+// After the store fails, decisions made before stay in the past, and the clock is unchanged.
 func TestManualClockWhenTheStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)

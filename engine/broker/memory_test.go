@@ -27,7 +27,7 @@ func (w *world) fill(to engine.Path) (n int) {
 	return n
 }
 
-// memoryEvents returns how often each of the events about memory happened.
+// memoryEvents returns how often each event about memory was published.
 func (w *world) memoryEvents() (full, free int) {
 	w.Helper()
 	synctest.Wait()
@@ -46,8 +46,8 @@ func (w *world) memoryEvents() (full, free int) {
 	return full, free
 }
 
-// Full memory is announced once, in every namespace whose sends are refused; receiving goes on
-// and frees it, and a broker that ends keeps none.
+// Full memory is announced once, in every namespace whose sends are refused. Receiving still
+// works and frees memory, and a closed broker uses none.
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := engine.NewMemory(100 << 10)
@@ -55,23 +55,23 @@ func TestMemory(t *testing.T) {
 		w.CreateQueue("q", engine.Config{})
 		other.CreateQueue("q", engine.Config{})
 		if h := w.Health(); h != (broker.Health{}) {
-			t.Errorf("an empty broker says %+v", h)
+			t.Errorf("an empty broker's health is %+v", h)
 		}
 		n := w.fill("q")
 		if full, free := w.memoryEvents(); full != 1 || free != 0 || !w.Health().Memory.Full || other.Health().Memory.Full {
-			t.Errorf("it was said %d and %d times, %+v, %+v", full, free, w.Health(), other.Health())
+			t.Errorf("there are %d full and %d free events, %+v, %+v", full, free, w.Health(), other.Health())
 		}
 		if got := other.fill("q"); got == 0 || got > n/5 || other.Health().Memory.Used != m.Used() {
 			t.Errorf("the other namespace took %d messages of %d", got, n)
 		}
 		if full, free := other.memoryEvents(); full != 1 || free != 0 || !other.Health().Memory.Full {
-			t.Errorf("of the other namespace it was said %d and %d times, %+v", full, free, other.Health())
+			t.Errorf("the other namespace has %d full and %d free events, %+v", full, free, other.Health())
 		}
 		for range n / 2 {
 			w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: 1, Mode: engine.ReceiveAndDelete})
 		}
 		if full, free := w.memoryEvents(); full != 1 || free != 1 || w.Health().Memory.Low() {
-			t.Errorf("it was said %d and %d times, %+v", full, free, w.Health())
+			t.Errorf("there are %d full and %d free events, %+v", full, free, w.Health())
 		}
 		other.send("q", "there is room")
 
@@ -84,7 +84,7 @@ func TestMemory(t *testing.T) {
 		synctest.Wait()
 		w.Counts("q")
 		if after := m.Used(); after < before*9/10 || after > before*11/10 {
-			t.Errorf("%d bytes were kept before the store was opened again, %d after", before, after)
+			t.Errorf("memory use was %d bytes before the store was opened again, %d after", before, after)
 		}
 		for _, b := range []*world{w, other} {
 			if err := b.Close(); err != nil {
@@ -92,7 +92,7 @@ func TestMemory(t *testing.T) {
 			}
 		}
 		if kept := m.Used(); kept != 0 {
-			t.Errorf("%d bytes are kept by brokers that have ended", kept)
+			t.Errorf("closed brokers use %d bytes", kept)
 		}
 	})
 }

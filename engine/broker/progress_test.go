@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A caller that waits for an event continues when it or a later one was set, not before, and
-// when its context ends.
+// A caller that waits for an event continues when that event or a later one was set, not
+// before, and when its context ends.
 func TestReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r broker.Progress
@@ -36,7 +36,7 @@ func TestReached(t *testing.T) {
 				}
 			}
 			if len(on) > 0 {
-				t.Errorf("%d goes on too early", <-on)
+				t.Errorf("the caller waiting for event %d continues too early", <-on)
 			}
 		}
 		r.Set(4)

@@ -38,8 +38,8 @@ func sieve(t *testing.T, text string) *engine.MessageFilter {
 	return s
 }
 
-// OPS-7: with a filter, the number agreed to is that of matches, which are counted before any
-// message goes.
+// OPS-7: with a filter, the expected number is that of matches, which are counted before any
+// message is removed.
 func TestPurgeOnly(t *testing.T) {
 	active := []engine.Class{engine.ClassActive}
 	for name, tc := range map[string]struct {
@@ -108,7 +108,7 @@ func TestPurgePreview(t *testing.T) {
 			}
 		}
 		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
-		w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test") //nolint:errcheck // it is refused, and the store read-only
+		w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test") //nolint:errcheck // the send is refused, and the store becomes read-only
 		if got, err := w.PreviewPurge(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label > @x"), 1<<40); err != nil || got.Failed != 3010 {
 			t.Errorf("read-only: %+v, %v", got, err)
 		}

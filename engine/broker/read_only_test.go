@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A receiver waits for messages, and delivering them would need a write. That is no reason to
-// refuse a read, and when the receiver leaves it gets nothing more.
+// A read-only broker still answers reads while a receiver waits for messages whose delivery
+// would need a write. A receiver that leaves gets no more messages.
 func TestReadOnlyWhileAReceiverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -30,7 +30,7 @@ func TestReadOnlyWhileAReceiverWaits(t *testing.T) {
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)
 		}
-		time.Sleep(15 * time.Second) // the lock runs out
+		time.Sleep(15 * time.Second) // the lock expires
 		if _, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q"}); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)
 		}
@@ -46,7 +46,7 @@ func TestReadOnlyWhileAReceiverWaits(t *testing.T) {
 	})
 }
 
-// Close waits for a commit that is under way, and its outcome counts.
+// Close waits for a commit that is under way, and the commit's outcome counts.
 func TestCloseDuringACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -84,7 +84,7 @@ func TestBodyUnreadable(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.store.unreadable = 1
 		if _, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q"}); err == nil {
-			t.Fatal("there is nothing to be had, and nothing is said")
+			t.Fatal("a receive returned neither messages nor an error")
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestRestore(t *testing.T) {
 	t.Run("OPS-9 all or nothing", restoresAllOrNothing)
 }
 
-// An entity that deleted itself comes back with its rules, and empty.
+// An entity that was deleted as idle is restored with its rules, and empty.
 func restoresDescriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -193,7 +193,7 @@ func TestCloseWhileReopening(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		if len(w.store.batches()) != before {
-			t.Error("what was refused was committed at last")
+			t.Error("a refused operation was committed in the end")
 		}
 		if _, err := w.Send(context.Background(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrClosed) {
 			t.Fatalf("got %v", err)

@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// The broker keeps nothing of receivers that have left.
+// The broker keeps no state of receivers that have left.
 func TestReceiversLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -29,7 +29,7 @@ func TestReceiversLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := b.Receive(ctx, ReceiveRequest{Path: "nowhere", Wait: time.Second}); err == nil {
-				t.Fatal("there is nothing to receive from")
+				t.Fatal("a receive from a missing entity succeeds")
 			}
 		}
 		if _, err := b.Create(ctx, engine.Queue, "s", engine.Config{RequiresSession: true}, ""); err != nil {
@@ -37,7 +37,7 @@ func TestReceiversLeave(t *testing.T) {
 		}
 		for _, wait := range []time.Duration{0, time.Second} {
 			if _, err := b.AcceptSession(ctx, AcceptRequest{Path: "s", Wait: wait}); err == nil {
-				t.Fatal("there is no session to be had")
+				t.Fatal("a session was accepted though none is available")
 			}
 			s, err := b.AcceptSession(ctx, AcceptRequest{Path: "s", Session: new("s")})
 			if err != nil {
@@ -55,7 +55,7 @@ func TestReceiversLeave(t *testing.T) {
 	})
 }
 
-// It keeps nothing of one that found too many waiting either.
+// It keeps no state of a receiver that found too many waiting either.
 func TestBusyReceiversLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

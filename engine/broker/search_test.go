@@ -89,7 +89,7 @@ func TestSearch(t *testing.T) {
 				t.Errorf("%s: %s; %+v", text, d, last)
 			}
 		}
-		// In portions the search finds the same.
+		// A search in portions has the same hits.
 		all, _ := found(t, w.Broker.Broker, broker.SearchRequest{Query: query(t, "*7*")})
 		var parts []string
 		in := broker.SearchRequest{Query: query(t, "*7*"), Max: 70}
@@ -107,13 +107,13 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%d: %s", len(all), d)
 		}
 		if w.Counts("b").Active != 1000 {
-			t.Error("a search has changed something")
+			t.Error("a search changed the namespace")
 		}
 	})
 }
 
-// A search does not see messages that arrive meanwhile, does not count those that go, and ends
-// when its caller returns an error.
+// A search does not see messages that arrive meanwhile, does not count those that are removed
+// meanwhile, and ends when its caller returns an error.
 func TestSearchMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
@@ -157,8 +157,8 @@ func TestSearchMeanwhile(t *testing.T) {
 	})
 }
 
-// Bodies that are not in memory are read many at a time, large ones alone and in part; one
-// that is gone is no hit.
+// Bodies that are not in memory are read many at a time; large ones are read alone and in part.
+// A message whose body no longer exists is no hit.
 func TestSearchBodies(t *testing.T) {
 	limits := roomy()
 	limits.MessageSize = 4 << 20
@@ -178,7 +178,7 @@ func TestSearchBodies(t *testing.T) {
 		t.Errorf("%s; %+v", d, last)
 	}
 	if store.single != 4 || store.together > 12 {
-		t.Errorf("%d read alone, %d times some together", store.single, store.together)
+		t.Errorf("%d bodies were read alone, and %d times several together", store.single, store.together)
 	}
 	if want := int64(6 + 4 + 360*3 + 100<<10 + 6 + 2*search.MaxBody); last.Bytes != want {
 		t.Errorf("%d bytes, not %d", last.Bytes, want)
@@ -191,11 +191,11 @@ func TestSearchBodies(t *testing.T) {
 	}
 	b.SendMessages("t", broker.Outgoing{Content: engine.Content{Subject: "twin"}, Body: []byte("copied")})
 	if hits, _ := found(t, b.Broker, broker.SearchRequest{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
-		t.Errorf("of two copies %q are found", hits)
+		t.Errorf("of two copies, the search found %q", hits)
 	}
 }
 
-// lazy is a store that takes its time for a body.
+// lazy is a store that is slow to open a body.
 type lazy struct{ *memory.Store }
 
 func (s lazy) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
@@ -203,7 +203,8 @@ func (s lazy) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
 	return s.Store.Body(ctx, k)
 }
 
-// A search with little time makes progress, however long the bodies of a slice take together.
+// A search with a short time limit makes progress, however long reading all bodies of a slice
+// takes.
 func TestSearchInLittleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.OpenOn(t, lazy{new(memory.Store)}, broker.Options{CacheBytes: 1, Limits: roomy()})

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Events of the server are published like any other, and the numbers have no gap.
+// The server's own events are published like any other, without a gap in their numbers.
 func TestServerEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -42,7 +42,7 @@ func TestServerEvents(t *testing.T) {
 		for _, e := range w.Events().Recent(100) {
 			got = append(got, auditEntry{e.N, e.Kind.String(), e.Reason})
 			if e.At == 0 {
-				t.Errorf("%v happened at no time", e.Kind)
+				t.Errorf("event %v has no time", e.Kind)
 			}
 		}
 		want := []auditEntry{
@@ -68,7 +68,7 @@ func TestTheNumberOfALook(t *testing.T) {
 			sent <- err
 		}
 		looked := make(chan uint64, 1)
-		look := func() { // returns n if the messages are those that the events up to n lead to
+		look := func() { // checks that the reader's messages are those of the events up to its number
 			var r broker.Reader
 			var there int64
 			err := w.Read(t.Context(), func(at broker.Reader) error {
@@ -90,7 +90,7 @@ func TestTheNumberOfALook(t *testing.T) {
 			}
 			looked <- r.N
 		}
-		together := func() { // a commit keeps the owner busy until both are in the inbox
+		together := func() { // a commit keeps the owner's goroutine busy until both requests are in the inbox
 			go send()
 			synctest.Wait()
 			go send()
@@ -116,7 +116,7 @@ func TestTheNumberOfALook(t *testing.T) {
 		}
 		w.store.breaks(nil, false)
 		time.Sleep(999 * time.Millisecond)
-		for range 10 { // one of these meets the probe
+		for range 10 { // one of these reads is in the turn of the probe
 			go look()
 			<-looked
 			time.Sleep(200 * time.Microsecond)
@@ -143,7 +143,7 @@ func TestSlow(t *testing.T) {
 		} {
 			time.Sleep(tc.after)
 			if got := w.Health().Slow; got != tc.want {
-				t.Errorf("%v later it is %v; want %v", tc.after, got, tc.want)
+				t.Errorf("%v later the slow commit is %v; want %v", tc.after, got, tc.want)
 			}
 		}
 		close(w.store.hold)
@@ -157,13 +157,13 @@ func TestSlow(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		if got := w.Health(); got != (broker.Health{}) {
-			t.Errorf("a minute after it ended: %+v", got)
+			t.Errorf("a minute after the commit ended: %+v", got)
 		}
 	})
 }
 
-// The namespace is taken over, or opened again after another server had it,
-// whose clock is a little ahead: time does not go back.
+// When another server takes the namespace over, or this server opens it again after another had
+// it, and the other's clock is a little ahead, time does not go back.
 func TestTimeDoesNotGoBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -179,12 +179,12 @@ func TestTimeDoesNotGoBack(t *testing.T) {
 		w.store.breaks(nil, false)
 		time.Sleep(2 * time.Second)
 		if now, err := w.Now(t.Context()); err != nil || now < theirs {
-			t.Errorf("it is %v, and was %v; %v", now, theirs, err)
+			t.Errorf("the time is %v, and was %v; %v", now, theirs, err)
 		}
 		w.send("q", "a")
 		time.Sleep(time.Minute)
 		if now, err := w.Now(t.Context()); err != nil || now != engine.At(time.Now()) {
-			t.Errorf("in the end it is %v; %v", now, err)
+			t.Errorf("in the end the time is %v; %v", now, err)
 		}
 	})
 }

@@ -10,13 +10,13 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A movedBox is a box that stays when it has lost its session.
+// A movedBox is a box that stays attached when it loses its session.
 type movedBox struct{ box }
 
 func (h *movedBox) SessionMoved() { h.say("succeeded") }
 
-// A receiver that stays when its session's lock has run out is notified when another receiver
-// has the session, over any protocol, and at no other time (sdk-demands 8).
+// A receiver that stays attached when its session's lock has expired is notified when another
+// receiver gets the session, over any protocol, and at no other time (sdk-demands 8).
 func TestFormerSessionReceiverIsNotified(t *testing.T) {
 	const lock = 30 * time.Second
 	s := engine.SessionRequest{Want: engine.NamedSession, ID: "s"}
@@ -54,8 +54,8 @@ func TestFormerSessionReceiverIsNotified(t *testing.T) {
 	}
 }
 
-// When a session runs out and is taken in the same turn, its former receiver is notified in
-// that order.
+// When a session's lock expires and another receiver gets the session in the same turn, its
+// former receiver is notified of both, in that order.
 func TestFormerSessionReceiverIsNotifiedInTheSameTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{NoSweep: true})
@@ -108,7 +108,7 @@ func TestReceiverThatLosesItsSessionInTheSameTurn(t *testing.T) {
 	})
 }
 
-// takeTurns lets two receivers hold a session, one after the other's lock.
+// takeTurns lets two receivers hold a session, the second after the first's lock expires.
 func (w *world) takeTurns(id string, lock time.Duration) {
 	w.Helper()
 	for range 2 {

@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// ACT-5: the SessionId that an action sets decides which session of a subscription the copy is
-// in, or that it is in none and thus a dead letter (§6.2#3). Copies elsewhere are as sent.
+// ACT-5: the SessionId that an action sets decides the session of the subscription's copy. A
+// copy without one is a dead letter (§6.2#3). Other subscriptions' copies are as sent.
 func TestActionsOnSessions(t *testing.T) {
 	const (
 		none = "Session ID is null. Session enabled entity doesn't allow a message whose session identifier is null."
@@ -108,7 +108,7 @@ func region(of string) value.Properties {
 	return value.Properties{{Name: "region", Value: value.OfString(of)}}
 }
 
-// receives takes all messages and returns them with their reasons.
+// receives receives all messages and returns them with their dead-letter reasons.
 func (w *world) receives(from engine.Path) (all []string) {
 	w.Helper()
 	got, err := w.Receive(w.Context(), broker.ReceiveRequest{Path: from, Max: 9})

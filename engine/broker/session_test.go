@@ -31,7 +31,7 @@ func (w *world) accept(in broker.AcceptRequest) *broker.Session {
 	return s
 }
 
-// texts returns what a session's receiver gets.
+// texts returns the bodies that a session's receiver gets.
 func (w *world) texts(s *broker.Session, limit int, wait time.Duration) string {
 	w.Helper()
 	got, err := s.Receive(w.Context(), limit, wait)
@@ -76,7 +76,7 @@ func TestSessionReceivers(t *testing.T) {
 		a := w.accept(broker.AcceptRequest{Client: "first"})
 		b := w.accept(broker.AcceptRequest{Client: "second"})
 		if a.ID() != "a" || b.ID() != "b" || a.LockedUntil() != w.ClockTime().Add(time.Minute) {
-			t.Fatalf("they have %q until %v and %q", a.ID(), a.LockedUntil(), b.ID())
+			t.Fatalf("the receivers hold %q until %v and %q", a.ID(), a.LockedUntil(), b.ID())
 		}
 		if got := w.texts(a, 10, 0) + w.texts(b, 10, 0); got != "[a1 a2][b1]" {
 			t.Fatalf("got %s", got)
@@ -87,8 +87,8 @@ func TestSessionReceivers(t *testing.T) {
 		if r := w.session("a"); r.Lock.By != "first" || r.Locked != 2 || !r.Attached {
 			t.Fatalf("session a is %+v", r)
 		}
-		// A message that arrives while a receiver waits is handed out at once; the rest of its
-		// credit is taken back.
+		// A message that arrives while a receiver waits is delivered at once; the rest of the
+		// receiver's credit is taken back.
 		served := make(chan string)
 		began := time.Now()
 		go func() { served <- w.texts(b, 5, time.Hour) }()
@@ -111,7 +111,7 @@ func TestSessionReceivers(t *testing.T) {
 }
 
 // SES-3, SES-4, SES-17: a receiver that waits in vain gets an error when the time is up, and
-// one that names a taken session, at once.
+// one that names a taken session gets it at once.
 func TestSessionTimeouts(t *testing.T) {
 	in(t, func(w *world) {
 		began := time.Now()
@@ -144,8 +144,8 @@ func TestSessionTimeouts(t *testing.T) {
 	})
 }
 
-// SES-5, SES-6: the lock runs out at its time unless it is renewed; then every method reports
-// that, and the messages have failed once.
+// SES-5, SES-6: the lock expires on time unless it is renewed. Then every method reports that,
+// and the messages have failed once.
 func TestSessionLost(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m")
@@ -170,7 +170,7 @@ func TestSessionLost(t *testing.T) {
 		select {
 		case <-s.Done():
 		default:
-			t.Fatal("it is not told")
+			t.Fatal("Done was not closed when the lock expired")
 		}
 		_, again := s.Receive(w.Context(), 1, time.Hour)
 		_, renewed := s.Renew(w.Context())
@@ -189,12 +189,13 @@ func TestSessionLost(t *testing.T) {
 			t.Fatalf("got %+v: %v", got, err)
 		}
 		if err := s.Close(w.Context()); err != nil || w.session("s").Locked != 1 {
-			t.Fatal("what ended is closed, and took another's session along")
+			t.Fatal("closing a lost session also closed another receiver's")
 		}
 	})
 }
 
-// SES-7, DEC-5: closing gives everything back at once, leaving at the end of the lock.
+// SES-7, DEC-5: closing a session unlocks everything at once; a receiver that leaves keeps the
+// lock until it expires.
 func TestSessionClosed(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m1", "m2")
@@ -214,7 +215,7 @@ func TestSessionClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := w.session("s"); r.Attached || r.Locked != 2 {
-			t.Fatalf("it is %+v", r)
+			t.Fatalf("the session is %+v", r)
 		}
 		began := time.Now()
 		got, err := w.accept(broker.AcceptRequest{Wait: time.Hour}).Receive(w.Context(), 2, 0)
@@ -224,7 +225,7 @@ func TestSessionClosed(t *testing.T) {
 	})
 }
 
-// Closing while receiving ends the waiting, and takes no message along.
+// Closing while receiving ends the wait, and takes no message along.
 func TestSessionClosedWhileReceiving(t *testing.T) {
 	in(t, func(w *world) {
 		s := w.accept(broker.AcceptRequest{Session: new("s")})
@@ -246,13 +247,13 @@ func TestSessionClosedWhileReceiving(t *testing.T) {
 		}
 		w.say("q", "s", "m")
 		if r := w.session("s"); r.Active != 1 || r.LockedUntil != 0 {
-			t.Fatalf("it is %+v", r)
+			t.Fatalf("the session is %+v", r)
 		}
 	})
 }
 
-// A message on its way to a session under a lock when that was closed is free again, and is
-// not handed out with an invalid token.
+// A message that is being delivered to a session when the session is closed is unlocked again,
+// and is not returned with an invalid token.
 func TestSessionClosedWhileServed(t *testing.T) {
 	in(t, func(w *world) {
 		s := w.accept(broker.AcceptRequest{Session: new("s")})
@@ -291,8 +292,8 @@ func TestSessionClosedWhileServed(t *testing.T) {
 	})
 }
 
-// When a caller leaves while waiting, nothing is locked for it; a delivery that is on its way
-// wins.
+// When a caller leaves while waiting, nothing is locked for it. A delivery that is already
+// being committed is still returned.
 func TestSessionCancelled(t *testing.T) {
 	in(t, func(w *world) {
 		gone := errors.New("gone")
@@ -322,10 +323,10 @@ func TestSessionCancelled(t *testing.T) {
 		}
 		w.say("q", "s", "m2")
 		if r := w.session("s"); r.Active != 1 || r.Locked != 1 {
-			t.Fatalf("it is %+v", r)
+			t.Fatalf("the session is %+v", r)
 		}
 
-		// The commit that hands it out is under way when the caller leaves.
+		// The commit that delivers the message is under way when the caller leaves.
 		w.say("q", "d", "m3")
 		s = w.accept(broker.AcceptRequest{Session: new("d"), Mode: engine.ReceiveAndDelete})
 		held := make(chan struct{})
@@ -366,7 +367,7 @@ func TestSessionGrantedWhileLeaving(t *testing.T) {
 		synctest.Wait()
 		held := make(chan struct{})
 		w.store.holds(held)
-		go func() { // its commit grants the session
+		go func() { // this commit grants the session
 			out := []broker.Outgoing{{Content: engine.Content{SessionID: "s"}, Body: []byte("m")}}
 			if _, err := w.Send(w.Context(), "q", out, ""); err != nil {
 				t.Error(err)
@@ -430,7 +431,7 @@ func TestSessionSteps(t *testing.T) {
 		if err := w.BreakSession(ctx, "q", "s", "operator"); err != nil {
 			t.Fatal(err)
 		}
-		<-s.Done() // it ends after BreakSession returns
+		<-s.Done() // the session ends after BreakSession returns
 		if !errors.Is(s.Err(), engine.ErrSessionLockLost) {
 			t.Fatalf("it is %v", s.Err())
 		}
@@ -440,7 +441,7 @@ func TestSessionSteps(t *testing.T) {
 	})
 }
 
-// A message that is received and deleted is handed out, though its session ended meanwhile.
+// A message that is received and deleted is returned, even if its session ended meanwhile.
 func TestSessionDeletes(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m1", "m2")
@@ -467,7 +468,7 @@ func TestSessionDeletes(t *testing.T) {
 	})
 }
 
-// The holder of a session is notified when the store fails or the broker ends.
+// The holder of a session is notified when the store fails or the broker is closed.
 func TestSessionsEndWithTheBroker(t *testing.T) {
 	in(t, func(w *world) {
 		s := w.accept(broker.AcceptRequest{Session: new("s")})
@@ -482,13 +483,13 @@ func TestSessionsEndWithTheBroker(t *testing.T) {
 		synctest.Wait()
 		w.store.breaks(errors.New("the cable was pulled"), false)
 		if _, err := w.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{SessionID: "s"}}}, ""); err == nil {
-			t.Fatal("it was sent")
+			t.Fatal("the send succeeded")
 		}
 		w.store.breaks(nil, false)
 		synctest.Wait()
 		<-s.Done()
 		if err := <-waits; !errors.Is(s.Err(), engine.ErrBusy) || !errors.Is(err, engine.ErrBusy) {
-			t.Fatalf("it is %v, who waits is told %v", s.Err(), err)
+			t.Fatalf("the session's error is %v, a waiting receiver got %v", s.Err(), err)
 		}
 		s = w.accept(broker.AcceptRequest{Session: new("s")}) // free again
 		if state, set, err := s.State(w.Context()); state != "kept" || !set || err != nil {

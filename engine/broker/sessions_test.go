@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// SES-12: a list goes through more sessions than it looks at in one turn.
+// SES-12: a list contains more sessions than are visited in one turn.
 func TestSessionsInSlices(t *testing.T) {
 	in(t, func(w *world) {
 		const many = 2500
@@ -32,7 +32,7 @@ func TestSessionsInSlices(t *testing.T) {
 	})
 }
 
-// SES-11: of several callers that have seen the same state, one sets it.
+// SES-11: of several callers that have seen the same state, one can set it.
 func TestSetStateIf(t *testing.T) {
 	in(t, func(w *world) {
 		const writers = 20
@@ -55,7 +55,7 @@ func TestSetStateIf(t *testing.T) {
 		}
 		err := w.Read(w.Context(), func(r broker.Reader) error {
 			if state, set, err := r.SessionStateAt("q", "s"); err != nil || !set || state != fmt.Sprint(won) {
-				t.Errorf("it is %q, set by %d: %v", state, won, err)
+				t.Errorf("the state is %q, set by %d callers: %v", state, won, err)
 			}
 			return nil
 		})

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A new value of a setting is durable when it is answered, or is not set.
+// A new value of a setting is durable when SetSetting returns, or is not set.
 func TestSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -30,20 +30,20 @@ func TestSettings(t *testing.T) {
 		}
 		want(first)
 		if last := w.store.batches(); !last[len(last)-1].Hard {
-			t.Error("it was not made durable")
+			t.Error("the setting was not committed durably")
 		}
 		if _, err := w.SetSetting(t.Context(), "job/1", "", nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := set("two", new(engine.Instant)); !errors.Is(err, engine.ErrChanged) {
-			t.Errorf("set by somebody who saw nothing: %v", err)
+			t.Errorf("set by a caller that expected no value: %v", err)
 		}
 		w.store.breaks(engine.ErrUnwritable, false)
 		if _, err := set("two", &first.ChangedAt); !errors.Is(err, engine.ErrBusy) {
-			t.Errorf("set in a store that cannot be written: %v", err)
+			t.Errorf("set in an unwritable store: %v", err)
 		}
 		if err := w.DropSetting(t.Context(), "view/late"); !errors.Is(err, engine.ErrBusy) {
-			t.Errorf("dropped in a store that cannot be written: %v", err)
+			t.Errorf("dropped in an unwritable store: %v", err)
 		}
 		want(first)
 		w.store.breaks(nil, false)

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// A glance is the clock, wherever it began: at the system's time, a little ahead of it, where
-// it waits, and where the record is not trusted.
+// The approximate time equals the clock's, wherever the clock began: at the system's time, a
+// little ahead of it, where it waits, and where the recorded time is not trusted.
 func TestGlance(t *testing.T) {
 	for name, lead := range map[string]time.Duration{"behind": -time.Hour, "ahead": 30 * time.Second, "far ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -20,22 +20,22 @@ func TestGlance(t *testing.T) {
 				for range 4 {
 					seen := c.approximate()
 					if now := c.now(); seen != now || now < before {
-						t.Errorf("at %v: a glance is %v, the clock %v, before %v", time.Now(), seen, now, before)
+						t.Errorf("at %v: the approximate time is %v, the clock's %v, before %v", time.Now(), seen, now, before)
 					}
 					before = seen
 					time.Sleep(20 * time.Second)
 				}
 				if system := engine.At(time.Now()); c.approximate() != system {
-					t.Errorf("in the end it is %v, the system's %v", c.approximate(), system)
+					t.Errorf("in the end the approximate time is %v, the system's %v", c.approximate(), system)
 				}
 			})
 		})
 	}
 }
 
-// A take-over, at start or when the store is opened again: the former owner's clock was ahead,
-// and what it decided at its instants stays in the past here. That holds up to a minute;
-// beyond that, this machine's clock is trusted (see maxClockLead).
+// At a take-over, at start or when the store is opened again, the former owner's clock may have
+// been ahead. What it decided stays in the past here, if its lead was at most a minute. Beyond
+// that, this machine's clock is trusted (see maxClockLead).
 func TestClockAfterATakeOver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lead     time.Duration
@@ -49,7 +49,7 @@ func TestClockAfterATakeOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newSystemClock()
-				for range 2 { // the second one is that of a store opened again
+				for range 2 { // the second round is a store that is opened again
 					before := c.now()
 					recorded := engine.At(time.Now().Add(tc.lead))
 					distrusted := c.startFrom(recorded)
@@ -59,13 +59,13 @@ func TestClockAfterATakeOver(t *testing.T) {
 					for range 100 {
 						now := c.now()
 						if now < before || tc.believed && now < recorded {
-							t.Fatalf("it is %v, was %v, and %v was recorded", now, before, recorded)
+							t.Fatalf("the time is %v, was %v, and %v was recorded", now, before, recorded)
 						}
 						before = now
 						time.Sleep(time.Second)
 					}
 					if system := engine.At(time.Now()); c.now() != system {
-						t.Errorf("in the end it is %v, the system's %v", c.now(), system)
+						t.Errorf("in the end the time is %v, the system's %v", c.now(), system)
 					}
 				}
 			})

@@ -43,7 +43,7 @@ func (w *world) settles(tx *broker.Transaction, d broker.Received, o engine.Outc
 	}
 }
 
-// bodies receives and deletes everything and returns the bodies.
+// bodies receives and deletes all messages and returns their bodies.
 func (w *world) bodies(p engine.Path) (texts []string) {
 	w.Helper()
 	for _, r := range w.ReceiveMessages(broker.ReceiveRequest{Path: p, Max: 100, Mode: engine.ReceiveAndDelete}) {
@@ -78,14 +78,14 @@ func TestTransaction(t *testing.T) {
 			if err != nil || !slices.Equal(seqs, []engine.Seq{1, 2}) {
 				w.Fatalf("got %v, %v", seqs, err)
 			}
-			if n := len(w.store.batches()) - before; n != 1 { // at once
+			if n := len(w.store.batches()) - before; n != 1 { // all in one commit
 				w.Errorf("it took %d commits", n)
 			}
 			if c := w.Counts("q"); c != (engine.Counts{}) {
 				w.Errorf("there are %+v", c)
 			}
 			if got := w.bodies("r"); !slices.Equal(got, []string{"out", "and on"}) {
-				w.Errorf("it says %q", got)
+				w.Errorf("the bodies are %q", got)
 			}
 			if _, err := tx.Commit(w.Context()); !errors.Is(err, engine.ErrTransaction) {
 				w.Errorf("committed twice: %v", err)
@@ -124,7 +124,7 @@ func TestTransaction(t *testing.T) {
 				w.Errorf("got %v", err)
 			}
 			if got := w.bodies("q"); !slices.Equal(got, []string{"a"}) {
-				w.Errorf("it says %q", got)
+				w.Errorf("the bodies are %q", got)
 			}
 		})
 		run("TX-3, FWD-14", func(w *world) {
@@ -156,7 +156,7 @@ func TestTransaction(t *testing.T) {
 				w.Errorf("got %v", err)
 			}
 		})
-		run("FILT-1", func(w *world) { // rules are evaluated at the commit, whatever they were when the message was given
+		run("FILT-1", func(w *world) { // rules are evaluated at the commit, whatever they were when the message was sent in the transaction
 			w.CreateEntity(engine.Topic, "t", engine.Config{})
 			s := engine.Path("t/Subscriptions/s")
 			rule := func(text string) []engine.Rule {
@@ -177,7 +177,7 @@ func TestTransaction(t *testing.T) {
 				w.Fatalf("got %v, %v", seqs, err)
 			}
 			if got := w.bodies(s); !slices.Equal(got, []string{"b", "b"}) {
-				w.Errorf("it says %q", got)
+				w.Errorf("the bodies are %q", got)
 			}
 		})
 		run("TX-1 receive", func(w *world) {
@@ -226,8 +226,8 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// DLQ-20: a client resubmits a dead letter in a transaction. Whether the store had the commit
-// when it failed is unknown, but there is one message.
+// DLQ-20: a client resubmits a dead letter in a transaction. Whether the store had applied the
+// commit when it failed is unknown, but the message exists once.
 func TestResubmittedOnce(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		t.Run(fmt.Sprintf("applied %t", applied), func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestResubmittedOnce(t *testing.T) {
 					t.Fatalf("got %v", err)
 				}
 				w.store.breaks(nil, false)
-				time.Sleep(2 * time.Minute) // it is opened again, and the lock, if it was stored, has run out
+				time.Sleep(2 * time.Minute) // the store is opened again, and the lock, if it was stored, has expired
 				for _, tx := range []*broker.Transaction{tx, other} {
 					if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrTransaction) {
 						t.Errorf("after that: %v", err)
@@ -267,8 +267,8 @@ func TestResubmittedOnce(t *testing.T) {
 	}
 }
 
-// A store that accepts no writes refuses the commit, not the transaction: the transaction loses
-// nothing, not even a staged body.
+// A store that accepts no writes refuses the commit but does not end the transaction, which
+// loses nothing, not even a staged body.
 func TestTransactionWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -291,10 +291,10 @@ func TestTransactionWhileReadOnly(t *testing.T) {
 			}
 		}
 		other := w.declare()
-		w.gives(other, "q", "small") // giving needs no write
+		w.gives(other, "q", "small") // adding to a transaction needs no write
 		w.store.breaks(nil, false)
 		time.Sleep(5 * time.Second)
-		w.send("q", "between") // this commits, including earlier garbage
+		w.send("q", "between") // this commit also drops unused bodies
 		time.Sleep(5 * time.Second)
 		if _, err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)
@@ -309,7 +309,7 @@ func TestTransactionWhileReadOnly(t *testing.T) {
 }
 
 // A body that was staged for a transaction is dropped when the transaction times out, even if
-// its client is gone.
+// its client has disconnected.
 func TestTransactionForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -328,7 +328,7 @@ func TestTransactionForgotten(t *testing.T) {
 		if n := dropped(); n != 0 {
 			t.Fatalf("%d bodies are dropped", n)
 		}
-		for range 3 { // it takes one turn more to be sure that no reader has it
+		for range 3 { // it takes one more turn to be sure that no reader has the body
 			time.Sleep(time.Second)
 			w.Counts("q")
 		}

@@ -87,7 +87,7 @@ func TestUpdateImpact(t *testing.T) {
 				w.must(err)
 				if synctest.Wait(); c.ForwardTo == "" {
 					if _, left, _ := look(); active-left != tc.want.Expire {
-						t.Errorf("%d are gone, not %d", active-left, tc.want.Expire)
+						t.Errorf("%d messages have expired, want %d", active-left, tc.want.Expire)
 					}
 				}
 			})
@@ -95,7 +95,8 @@ func TestUpdateImpact(t *testing.T) {
 	}
 }
 
-// A preview reports what it did not look at, and refuses what an update would refuse.
+// A preview reports how many messages it did not examine, and refuses what an update would
+// refuse.
 func TestUpdateImpactOfManyMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -125,16 +126,16 @@ func TestUpdateImpactOfManyMessages(t *testing.T) {
 			t.Errorf("of a topic: %+v, %v; want %+v", got, err, want)
 		}
 		if _, err := w.PreviewUpdate(t.Context(), "q", engine.Config{RequiresSession: true}, 1000); !errors.Is(err, engine.ErrArgument) {
-			t.Errorf("what is fixed: %v", err)
+			t.Errorf("a property that is fixed at creation: %v", err)
 		}
 		if _, err := w.PreviewUpdate(t.Context(), "nowhere", engine.Config{}, 1000); !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("what is not there: %v", err)
+			t.Errorf("a missing entity: %v", err)
 		}
 	})
 }
 
-// Messages that have expired already do not count as the update's, and messages that waited to
-// be forwarded expire when they are no longer forwarded (TTL-18).
+// Messages that have already expired do not count as the update's. Messages that waited to be
+// forwarded expire when they are no longer forwarded (TTL-18).
 func TestUpdateImpactOfTheUpdateOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		is     engine.Config

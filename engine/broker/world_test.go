@@ -16,7 +16,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// world is a broker in a bubble with what a test needs to use it.
+// world is a broker in a synctest bubble, on a store that a test can break.
 type world struct {
 	*testing.T
 	*brokertest.Broker
@@ -28,19 +28,19 @@ type flaky struct {
 	engine.Store
 	mu      sync.Mutex
 	err     error // of the next commits
-	applied bool  // they are applied all the same
+	applied bool  // the commits are applied in spite of err
 	opens   int
 	commits []engine.Batch
-	staged  func() // is called after each Stage
+	staged  func() // called after each Stage
 
-	leaseLost  bool          // it is unknown which server owns it
-	refusal    error         // of the next opens
-	hold       chan struct{} // commits end when it is closed; nil means at once
-	unreadable int           // bodies that cannot be read, of the next
-	unreadErr  error         // the error for them; nil means some error
-	gone       bool          // it cannot be opened
+	leaseLost  bool          // Owned reports false: another server may own the namespace
+	refusal    error         // error of the next opens
+	hold       chan struct{} // commits wait until it is closed; nil means that they do not wait
+	unreadable int           // how many of the next bodies cannot be read
+	unreadErr  error         // the error for unreadable bodies; nil means some error
+	gone       bool          // the store cannot be opened
 	troubles   chan error    // what WriteFailure yields
-	tight      bool          // of the batches that err refuses, it takes those that free room
+	tight      bool          // batches that need no space are applied in spite of err
 }
 
 func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
@@ -101,7 +101,7 @@ func (f *flaky) loseLease() {
 	f.leaseLost = true
 }
 
-// Close keeps what is in memory for the next open.
+// Close keeps the data in memory for the next open.
 func (f *flaky) Close() error { return nil }
 
 func (f *flaky) breaks(err error, applied bool) {
@@ -110,7 +110,7 @@ func (f *flaky) breaks(err error, applied bool) {
 	f.err, f.applied = err, applied
 }
 
-// tightens makes the store take only what frees room from now on.
+// tightens makes the store accept only batches that free room from now on.
 func (f *flaky) tightens(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +131,7 @@ func (f *flaky) batches() []engine.Batch {
 	return append([]engine.Batch(nil), f.commits...)
 }
 
-// holds makes commits from now on end when until is closed.
+// holds makes commits from now on wait until until is closed.
 func (f *flaky) holds(until chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +145,7 @@ func (f *flaky) goes(gone bool, refusal error) {
 	f.gone, f.refusal = gone, refusal
 }
 
-// open counts, and raises the epoch.
+// open counts opens, and so raises the epoch.
 func (f *flaky) open() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,7 +162,7 @@ func start(t *testing.T, o broker.Options) *world {
 	return startOn(t, f, func() engine.Store { return f }, o)
 }
 
-// startOn is start with a store that contains f, as it is opened each time.
+// startOn starts a world on f; opened returns the store of each opening.
 func startOn(t *testing.T, f *flaky, opened func() engine.Store, o broker.Options) *world {
 	t.Helper()
 	w := &world{T: t, store: f}

@@ -52,7 +52,7 @@ func OpenWith(t testing.TB, open func(context.Context) (engine.Store, error), o 
 	return b
 }
 
-// For returns the same broker for a subtest.
+// For returns the same broker, which reports failures to t, a subtest.
 func (b *Broker) For(t testing.TB) *Broker { return &Broker{Broker: b.Broker, t: t} }
 
 func (b *Broker) must(err error) {

@@ -75,8 +75,8 @@ func encoded() string {
 	return all.String()
 }
 
-// TestFormat6 reads what the last version with format 6 of SQLite stores wrote, into MongoDB and
-// backups too.
+// TestFormat6 reads records as the last version with format 6 of SQLite stores wrote them;
+// MongoDB and backups contain such records too.
 func TestFormat6(t *testing.T) {
 	file, err := os.ReadFile("testdata/format-6.txt")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// differ compares the record that was written with the one that was read.
+// differ compares a record that was written with the one that was read.
 func differ(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
@@ -31,7 +31,7 @@ func drawer(t *testing.T) enginetest.Generator {
 	return enginetest.NewGenerator(seed)
 }
 
-// drawSeen draws what reflection does not: digests are arrays.
+// drawSeen draws SeenIDs, which reflection cannot fill because digests are arrays.
 func drawSeen(d enginetest.Generator) engine.SeenIDs {
 	var s engine.SeenIDs
 	for _, field := range []any{&s.Subqueue, &s.N, &s.At} {
@@ -43,7 +43,7 @@ func drawSeen(d enginetest.Generator) engine.SeenIDs {
 	return s
 }
 
-// drawBatch fills every field of a batch that is written.
+// drawBatch fills every field of a batch that is encoded.
 func drawBatch(d enginetest.Generator) (b engine.Batch) {
 	for f, v := range reflect.ValueOf(&b).Elem().Fields() {
 		switch f.Name {
@@ -59,8 +59,8 @@ func drawBatch(d enginetest.Generator) (b engine.Batch) {
 	return b
 }
 
-// TestRecords fills every field of every record by reflection: a forgotten field comes back as
-// zero.
+// TestRecords fills every field of every record by reflection: a forgotten field would be zero
+// after reading.
 func TestRecords(t *testing.T) {
 	d := drawer(t)
 	for range 300 {
@@ -112,7 +112,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestZeroes shows that an absent value costs nothing, and that an empty one differs from it.
+// TestZeroes shows that an absent value takes no bytes, and that an empty one differs from it.
 func TestZeroes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		got  []byte
@@ -158,19 +158,19 @@ func TestZeroes(t *testing.T) {
 	}
 }
 
-// TestFieldsToCome reads the bytes of a later version.
+// TestFieldsToCome reads fields of a later version.
 func TestFieldsToCome(t *testing.T) {
 	want := engine.Message{Key: 1 << 60, Content: 7, Subqueue: 3, Extra: &engine.Extra{By: "somebody"}}
 	b := Append(nil, want)
-	b = append(b, 90<<1&0x7f|0x80, 1, 200, 1)           // a number
-	b = append(b, 91<<1&0x7f|0x81, 1, 3, 'n', 'e', 'w') // and bytes
+	b = append(b, 90<<1&0x7f|0x80, 1, 200, 1)           // a field with a number
+	b = append(b, 91<<1&0x7f|0x81, 1, 3, 'n', 'e', 'w') // a field with bytes
 	got, err := Parse(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	differ(t, "message", engine.Record(want), got)
 	if _, err := Parse(b[:len(b)-1]); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a field to come that is cut off: %v", err)
+		t.Errorf("an unknown field that is cut off: %v", err)
 	}
 }
 
@@ -220,7 +220,8 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// TestOwnMemory changes the bytes after they were read.
+// TestOwnMemory changes the bytes after a record was read from them: the record must not
+// change.
 func TestOwnMemory(t *testing.T) {
 	d := drawer(t)
 	var want engine.Batch
@@ -236,7 +237,8 @@ func TestOwnMemory(t *testing.T) {
 	differ(t, "batch", &want, got)
 }
 
-// FuzzParse reads any bytes. A parsed record comes back the same when it is written again.
+// FuzzParse parses any bytes. A parsed record must be the same after it is encoded and parsed
+// again.
 func FuzzParse(f *testing.F) {
 	d := enginetest.NewGenerator(1)
 	for range 20 {

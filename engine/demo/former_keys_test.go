@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/demo"
 )
 
-// former is a scene with the keys of an earlier version.
+// former is a scene with the YAML keys of an earlier version.
 const former = `title: Former
 teaches: Nothing much.
 entities: [{queue: q, with: {RequiresSession: true}}]
@@ -28,11 +28,11 @@ languages:
       - {say: jedna, then: [t]}
 `
 
-// TestFormerKeys: a stored scene may have the keys of an earlier version. In another, the error
-// names the present key.
+// TestFormerKeys: a stored scene may have the keys of an earlier version. In any other scene,
+// the error names the present key.
 func TestFormerKeys(t *testing.T) {
 	if _, err := demo.Parse("former", []byte(former)); err == nil || !strings.Contains(err.Error(), " is now ") {
-		t.Errorf("it is refused with %v", err)
+		t.Errorf("a new scene with former keys: %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})

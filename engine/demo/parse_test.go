@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/demo"
 )
 
-// The faults of a scene are reported by position, and an invalid scene is not kept.
+// The faults of a scene are reported with their positions, and an invalid scene is not added.
 func TestParseRefuses(t *testing.T) {
 	scenes := func(steps string) string {
 		return "title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n" + steps
@@ -64,8 +64,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// A step marks entities in any case and their dead letters, and messages, including those of
-// the step itself and each of several received ones.
+// A step can name entities in any case, their dead-letter queues, and messages, including those
+// of the step itself and each of several received ones.
 func TestMarks(t *testing.T) {
 	_, err := demo.Parse("x", []byte(`title: t
 summary: t
@@ -79,7 +79,7 @@ steps:
 	}
 }
 
-// All faults are reported at once, each by its line.
+// All faults are reported at once, each with its line.
 func TestParseTellsLines(t *testing.T) {
 	_, err := demo.Parse("x", []byte(`title: t
 summary:
@@ -128,7 +128,7 @@ func TestLibrary(t *testing.T) {
 	own := len(lib.List())
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	if err := lib.Load(fstest.MapFS{"a.yaml": file(three), "b.yaml": file("title: x")}); !errors.Is(err, engine.ErrArgument) || !strings.Contains(err.Error(), "b.yaml: ") || len(lib.List()) != own {
-		t.Errorf("one of two is wrong: %v, and there are %d", err, len(lib.List())-own)
+		t.Errorf("one of two scenes is invalid: %v, and there are %d", err, len(lib.List())-own)
 	}
 	if err := lib.Load(fstest.MapFS{"c.txt": file(three)}); !errors.Is(err, engine.ErrArgument) {
 		t.Errorf("an empty folder: %v", err)
@@ -137,16 +137,16 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("two: %v", err)
 	}
 	if err := lib.Load(fstest.MapFS{"01-c.yaml": file(three), "02-c.yaml": file(three)}); !errors.Is(err, engine.ErrExists) || !strings.Contains(err.Error(), "02-c.yaml: ") || len(lib.List()) != own+2 {
-		t.Errorf("two of one id: %v", err)
+		t.Errorf("two scenes with one id: %v", err)
 	}
 	if err := lib.Load(fstest.MapFS{"c.yaml": file(three), "deadline.yaml": file(three)}); !errors.Is(err, engine.ErrExists) || len(lib.List()) != own+2 {
-		t.Errorf("one of the program's own id: %v", err)
+		t.Errorf("a scene with the id of a built-in one: %v", err)
 	}
 	if _, err := lib.Add("c", []byte(three)); err != nil {
 		t.Error(err)
 	}
 	if s, err := lib.Add("c", []byte(strings.Replace(three, "Three", "3", 1))); err != nil || s.Title != "3 steps" || !s.Added || len(lib.List()) != own+3 {
-		t.Errorf("in place of another: %v", err)
+		t.Errorf("a scene in place of another: %v", err)
 	}
 	for id, want := range map[string]error{"deadline": engine.ErrExists, "a": engine.ErrExists, "A b": engine.ErrArgument, "": engine.ErrArgument, strings.Repeat("x", 41): engine.ErrArgument} {
 		if _, err := lib.Add(id, []byte(three)); !errors.Is(err, want) {
@@ -171,7 +171,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// Any text that is sent as a scene is parsed or refused, soon.
+// FuzzParse parses any text, or refuses it, in a short time.
 func FuzzParse(f *testing.F) {
 	f.Add(three)
 	f.Add("a: {b: [c, {d: e}]}\n- - - x\n? y\n: |\n  z")

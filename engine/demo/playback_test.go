@@ -26,8 +26,8 @@ steps:
   - {caption: three, page: /, actions: [{wait: 30s}], expect: [{text: it is dead, message: a, in: q/$DeadLetterQueue}]}
 `
 
-// Back plays all but the last step again, in a new namespace of the same name; Reset goes to
-// the beginning.
+// StepBack plays all but the last step again, in a new namespace of the same name; Reset goes
+// to the beginning.
 func TestBackAndReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -47,10 +47,10 @@ func TestBackAndReset(t *testing.T) {
 			t.Errorf("a step back: %+v", is)
 		}
 		if b := w.broker(p); b == former || w.Find(name) != p {
-			t.Error("it is played on where it was")
+			t.Error("StepBack did not replace the namespace")
 		}
 		if n, _ := w.namespaces.Find(name); n.Created != begun.Created {
-			t.Errorf("what was for its namespace is for another now, of %v and not of %v", n.Created, begun.Created)
+			t.Errorf("the namespace was created at %v, want the former one's %v", n.Created, begun.Created)
 		}
 		w.must(p.NextStep(t.Context(), 2, demo.Instant, "me"))
 		if is := p.State(); !is.Results[0].OK || !is.Ended() {
@@ -70,7 +70,7 @@ func TestBackAndReset(t *testing.T) {
 	})
 }
 
-// Two requests for the same next step play it once, and none is played beside another.
+// Two requests for the same next step play it once, and no step is played while another is.
 func TestNextOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -91,16 +91,16 @@ func TestNextOnce(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		began := time.Now()
-		w.must(p.Reset(t.Context(), "me")) // while a step is played
+		w.must(p.Reset(t.Context(), "me")) // while a step is being played
 		if took := time.Since(began); took > 0 {
-			t.Errorf("a reset waits for what is played: %v", took)
+			t.Errorf("a reset waits for the running step: %v", took)
 		}
 		if is := p.State(); is.Playing || is.Done != 0 || is.Trouble != nil {
 			t.Errorf("after a reset: %+v", is)
 		}
 		time.Sleep(time.Minute)
 		if is := p.State(); is.Done != 0 || is.Trouble != nil {
-			t.Errorf("what was under way came after: %+v", is)
+			t.Errorf("the running step went on after the reset: %+v", is)
 		}
 	})
 }
@@ -130,7 +130,7 @@ steps:
 		}{{demo.Unlock, 45 * time.Second}, {demo.AutoDelete, 10 * time.Minute}, {demo.Expiry, 11 * time.Minute}} {
 			to, err := p.JumpTo(t.Context(), want.m, "me")
 			if err != nil || to != began.Add(want.at) || p.State().Clock != to {
-				t.Errorf("next %s is after %v, and it is %v later, not %v: %v", want.m, to.Sub(began), p.State().Clock.Sub(began), want.at, err)
+				t.Errorf("next %s is after %v, and the clock is at %v, not %v: %v", want.m, to.Sub(began), p.State().Clock.Sub(began), want.at, err)
 			}
 		}
 		if to, err := p.JumpTo(t.Context(), demo.Unlock, "me"); to != 0 || err != nil {
@@ -146,13 +146,13 @@ steps:
 			}
 		}
 		if want := fmt.Sprint(map[string]time.Duration{"lock-lost q": 45 * time.Second, "activated q": 2 * time.Minute, "entity-auto-deleted temp": 10 * time.Minute, "expired q": 11 * time.Minute}); fmt.Sprint(when) != want {
-			t.Errorf("it happened at %v, not %v", when, want) // each at its own time, though the clock jumped
+			t.Errorf("the events are at %v, not %v", when, want) // each at its own time, although the clock jumped
 		}
 		w.must(p.SetClockRate(t.Context(), 60, "me"))
 		before := p.State()
 		time.Sleep(time.Minute)
 		if after := p.State(); before.ClockState != (broker.ClockState{Rate: 60}) || after.Clock != before.Clock.Add(time.Hour) {
-			t.Errorf("in a minute it went on by %v, at %+v", after.Clock.Sub(before.Clock), before.ClockState)
+			t.Errorf("in a minute the clock went on by %v, at %+v", after.Clock.Sub(before.Clock), before.ClockState)
 		}
 		if err := p.SetClockRate(t.Context(), 3, "me"); !errors.Is(err, engine.ErrArgument) {
 			t.Errorf("it runs at 3: %v", err)
@@ -160,7 +160,7 @@ steps:
 	})
 }
 
-// Only a temporary namespace can have a clock that is turned.
+// Only a temporary namespace can have a manual clock.
 func TestNoClockForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -181,7 +181,7 @@ func TestNoClockForOthers(t *testing.T) {
 	})
 }
 
-// An unwatched playback goes, with its namespace; a watched one stays.
+// An unwatched playback ends after a while, with its namespace. A watched one does not.
 func TestPlaysGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{IdleTimeout: 10 * time.Minute})
@@ -193,12 +193,13 @@ func TestPlaysGo(t *testing.T) {
 			}
 		}
 		if _, _, err := w.namespaces.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || w.Peek(p.Name()) != nil {
-			t.Errorf("nobody looked, and it is there: %v", err)
+			t.Errorf("the unwatched playback still exists: %v", err)
 		}
 	})
 }
 
-// A playback whose namespace was removed is over, and a new namespace of that name is not its own.
+// A playback ends when its namespace is deleted, and a new namespace of that name does not
+// belong to it.
 func TestNamespaceRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -208,7 +209,7 @@ func TestNamespaceRemoved(t *testing.T) {
 		_, err := w.namespaces.Remove(t.Context(), p.Name(), "me")
 		w.must(err)
 		if all := w.List(); len(all) != 1 || all[0] != q || w.Peek(p.Name()) != nil {
-			t.Errorf("it has no namespace, and is there: %v", all)
+			t.Errorf("the playback still exists without its namespace: %v", all)
 		}
 		synctest.Wait() // the running step has ended
 		_, jump := p.JumpTo(t.Context(), demo.Expiry, "me")
@@ -223,16 +224,16 @@ func TestNamespaceRemoved(t *testing.T) {
 		_, err = w.namespaces.Create(t.Context(), namespaces.Spec{Name: p.Name(), Temporary: true}, "me")
 		w.must(err)
 		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
-			t.Errorf("another namespace of that name ends as a playback: %v", err)
+			t.Errorf("another namespace of that name can be ended as a playback: %v", err)
 		}
 		time.Sleep(time.Hour)
 		if _, _, err := w.namespaces.Broker(p.Name()); err != nil || w.Peek(p.Name()) != nil {
-			t.Errorf("what is not the playback's went with it: %v", err)
+			t.Errorf("the other namespace was deleted: %v", err)
 		}
 	})
 }
 
-// An operation on a message is done by its receiver.
+// The actor of an operation on a message is its receiver.
 func TestOperationsOfTheReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -253,16 +254,16 @@ steps:
 		}
 		for _, actor := range by {
 			if !strings.HasSuffix(actor, " Anna") {
-				t.Errorf("it is told of %q", by)
+				t.Errorf("the events and their actors are %q", by)
 			}
 		}
 		if len(by) < 4 {
-			t.Errorf("it is told of %q", by)
+			t.Errorf("too few events: %q", by)
 		}
 	})
 }
 
-// A playback whose namespace is just being created again is not over.
+// A playback does not end while its namespace is being created again.
 func TestResetIsNotTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &late{}
@@ -275,15 +276,15 @@ func TestResetIsNotTheEnd(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 			if w.Peek(p.Name()) != p || len(w.List()) != 1 {
-				t.Error("it is not there", when)
+				t.Error("the playback is not listed", when)
 			}
 		}
 		w.must(<-set)
 	})
 }
 
-// Whoever waits for a playback that goes a step back finds it complete. Other namespaces are not waited
-// for.
+// AwaitRebuilt waits until a playback that goes a step back is complete. It does not wait for
+// other namespaces.
 func TestAwaitRebuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &late{}
@@ -302,18 +303,18 @@ func TestAwaitRebuilt(t *testing.T) {
 		defer cancel()
 		w.AwaitRebuilt(short, p.Name())
 		if waited := time.Since(begun); waited != time.Minute || p.State().Done != 2 {
-			t.Errorf("it waited for %v, at step %d", waited, p.State().Done)
+			t.Errorf("with a deadline, AwaitRebuilt waited for %v, at step %d", waited, p.State().Done)
 		}
 		w.AwaitRebuilt(t.Context(), p.Name())
 		if waited := time.Since(begun); waited != 3*time.Minute || p.State().Done != 1 || p.State().Playing {
-			t.Errorf("it waited for %v, at step %d", waited, p.State().Done)
+			t.Errorf("AwaitRebuilt waited for %v, at step %d", waited, p.State().Done)
 		}
 		w.must(<-set)
 	})
 }
 
-// Manual changes between two steps do not keep a scene from going on: a step that fails is
-// played in a namespace created again.
+// After manual changes between two steps, a step that fails is played again in a recreated
+// namespace.
 func TestStepAfterManualChanges(t *testing.T) {
 	jumpTo := func(m demo.Moment) func(*world, *demo.Playback) {
 		return func(w *world, p *demo.Playback) {
@@ -323,7 +324,7 @@ func TestStepAfterManualChanges(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		scene string
-		done  int // steps, before
+		done  int // steps played before the manual change
 		by    func(*world, *demo.Playback)
 		want  bool
 	}{
@@ -358,19 +359,19 @@ func TestStepAfterManualChanges(t *testing.T) {
 						t.Errorf("step %d: %+v", n+1, is)
 					}
 					if mended := tc.want && n == tc.done; is.Recreated != mended {
-						t.Errorf("step %d was made to fit: %v, want %v", n+1, is.Recreated, mended)
+						t.Errorf("step %d: Recreated is %v, want %v", n+1, is.Recreated, mended)
 					}
 				}
 				w.must(p.Reset(t.Context(), "me"))
 				if p.State().Recreated {
-					t.Error("at the beginning it says that it was made to fit")
+					t.Error("Recreated is still true after a reset")
 				}
 			})
 		})
 	}
 }
 
-// A scene that is wrong by itself is tried once more, and then reported.
+// A step that always fails is tried once more, and then reported.
 func TestStepThatAlwaysFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -378,7 +379,7 @@ func TestStepThatAlwaysFails(t *testing.T) {
 		w.must(p.NextStep(t.Context(), 0, demo.Animated, "me"))
 		synctest.Wait()
 		if is := p.State(); is.Done != 1 || is.Playing || is.Recreated || len(is.Results) != 1 || is.Results[0].OK {
-			t.Errorf("not as it says: %+v", is)
+			t.Errorf("unexpected state: %+v", is)
 		}
 		if err := p.NextStep(t.Context(), 1, demo.Instant, "me"); !errors.Is(err, engine.ErrArgument) || p.State().Trouble == nil {
 			t.Errorf("broken off: %v, %+v", err, p.State())
@@ -386,15 +387,15 @@ func TestStepThatAlwaysFails(t *testing.T) {
 	})
 }
 
-// Where memory is full, a step breaks off and reports that. The namespace stays as it is: a
-// new one would have no more room.
+// When memory is full, a step is aborted with that reason. The namespace is not recreated,
+// because a new one would have no more room.
 func TestMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := openIn(t, demo.Options{}, engine.NewMemory(200<<10))
 		large, small := w.begin("deadline"), w.begin("deadline")
 		p := w.add("title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n- {caption: s, actions: [{send: {to: q, as: a}}]}\n- {caption: s, actions: [{send: {to: q, as: b}}]}")
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
-		_, err := w.broker(p).Send(t.Context(), "q", make([]broker.Outgoing, 20), "me") // by hand
+		_, err := w.broker(p).Send(t.Context(), "q", make([]broker.Outgoing, 20), "me") // as a manual change
 		w.must(err)
 		for _, other := range []*demo.Playback{large, small} {
 			b := w.broker(other)
@@ -434,7 +435,7 @@ func TestStepOutlivesItsCaller(t *testing.T) {
 	})
 }
 
-// A playback that ends removes its namespace, even while a step is played.
+// Ending a playback deletes its namespace, even while a step is being played.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -443,7 +444,7 @@ func TestEnd(t *testing.T) {
 		w.must(p.NextStep(t.Context(), 1, demo.Animated, "me"))
 		w.must(w.End(t.Context(), p.Name(), "me"))
 		if _, _, err := w.namespaces.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || len(w.List()) != 0 {
-			t.Errorf("it is there: %v", err)
+			t.Errorf("the namespace or the playback still exists: %v", err)
 		}
 		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
 			t.Errorf("once more: %v", err)
@@ -451,8 +452,8 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// If no further playback fits, the playback that has been unwatched for longest makes room, if that is
-// a while.
+// When there are too many playbacks, a new one replaces the one that has been unwatched for
+// longest, if that is long enough.
 func TestLimitOfPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -467,7 +468,7 @@ func TestLimitOfPlays(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		last := w.begin("defer")
 		if w.Peek(first.Name()) != nil || w.Peek(last.Name()) != last {
-			t.Error("the first has not made room")
+			t.Error("the first playback was not replaced by the last")
 		}
 		if _, err := w.Begin(t.Context(), "none", "me"); !errors.Is(err, demo.ErrNoScene) {
 			t.Errorf("no such scene: %v", err)
@@ -517,7 +518,7 @@ steps:
 		}
 		w.must(p.Reset(t.Context(), "me"))
 		if p.State().Trouble != nil {
-			t.Error("the trouble outlasts it")
+			t.Error("the trouble is still reported after a reset")
 		}
 	})
 }

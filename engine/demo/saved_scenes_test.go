@@ -20,19 +20,19 @@ func (w *world) home() *broker.Broker {
 	return b
 }
 
-// An added scene is stored in the server's own namespace, and is loaded when that is opened
-// again; an invalid one changes nothing.
+// A saved scene is stored in the server's own namespace, and is loaded when that is opened
+// again. Saving an invalid scene changes nothing.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		if _, err := w.SaveScene(t.Context(), "lunch", []byte(three), "me"); !errors.Is(err, engine.ErrBusy) {
-			t.Errorf("before it is open: %v", err)
+			t.Errorf("saved before the namespace is open: %v", err)
 		}
 		b := w.home()
 		_, err := w.SaveScene(t.Context(), "lunch", []byte(three), "me")
 		w.must(err)
 		if e := b.Events().Recent(1); len(e) != 1 || e[0].Actor != "me" || !strings.Contains(e[0].Reason, "lunch") {
-			t.Errorf("it is told as %+v", e)
+			t.Errorf("saving has the event %+v", e)
 		}
 		other := strings.Replace(three, "Three", "3", 1)
 		_, err = w.SaveScene(t.Context(), "lunch", []byte(other), "me")
@@ -52,21 +52,21 @@ func TestKeep(t *testing.T) {
 		w.must(err)
 		w.must(w.LoadSaved(t.Context(), b))
 		if s, err := w.library.Find("lunch"); err != nil || s.Text != other || !s.Added {
-			t.Errorf("it is %+v: %v", s, err)
+			t.Errorf("the saved scene is %+v: %v", s, err)
 		}
 		if s, err := w.library.Find("deadline"); err != nil || !s.Builtin || len(w.library.List()) != n {
-			t.Errorf("the program's own is %+v: %v", s, err)
+			t.Errorf("the built-in scene is %+v: %v", s, err)
 		}
 
-		// A stored scene that cannot be played is listed with the reason, and goes when it is
-		// replaced or forgotten.
+		// A stored scene that cannot be played is listed with the reason, until it is replaced
+		// or deleted.
 		unfit := func(want ...string) {
 			t.Helper()
 			var got []string
 			for _, u := range w.InvalidScenes() {
 				got = append(got, u.ID)
 				if u.Err == nil || u.Text == "" {
-					t.Errorf("it is %+v", u)
+					t.Errorf("the invalid scene is %+v", u)
 				}
 			}
 			if !slices.Equal(got, want) {
@@ -75,12 +75,12 @@ func TestKeep(t *testing.T) {
 		}
 		unfit("deadline", "old")
 		if u, ok := w.FindInvalidScene("old"); !ok || !errors.Is(u.Err, engine.ErrArgument) || u.Text != "title: of another version" {
-			t.Errorf("it is %+v", u)
+			t.Errorf("the invalid scene is %+v", u)
 		}
 		w.must(w.DeleteScene(t.Context(), "deadline", "me"))
 		unfit("old")
 		if s, err := w.library.Find("deadline"); err != nil || !s.Builtin {
-			t.Errorf("the program's own went too: %v", err)
+			t.Errorf("the built-in scene was deleted: %v", err)
 		}
 		_, err = w.SaveScene(t.Context(), "old", []byte(three), "me")
 		w.must(err)
@@ -96,7 +96,7 @@ func TestKeep(t *testing.T) {
 		}
 		w.must(w.DeleteScene(t.Context(), "lunch", "you"))
 		if e := b.Events().Recent(1); e[0].Actor != "you" {
-			t.Errorf("it is told as %+v", e)
+			t.Errorf("deleting has the event %+v", e)
 		}
 		w.must(w.LoadSaved(t.Context(), b))
 		if _, err := w.library.Find("lunch"); !errors.Is(err, demo.ErrNoScene) {

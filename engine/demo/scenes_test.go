@@ -18,7 +18,8 @@ var shown = map[string]string{
 	"IDLE-S1": "test-entities", "IDLE-S2": "reply-queues",
 }
 
-// The scenarios above are all that the scenes must show, and each scene names its own.
+// TestScenarios checks that the scenes show exactly the scenarios above, and that each scene
+// names its own.
 func TestScenarios(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {
@@ -40,8 +41,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Scenes that show other things have no scenario id; each is found by its name, and by its
-// contents.
+// Scenes that show other things have no scenario id. Each is found by its name, and recognized
+// by its contents.
 func TestScenesWithoutID(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {
@@ -57,13 +58,13 @@ func TestScenesWithoutID(t *testing.T) {
 		"poison": does(func(step demo.Step) bool { // all receivers fail on the message
 			return slices.ContainsFunc(step.Expectations, func(e demo.Expectation) bool { return e.Reason == "MaxDeliveryCountExceeded" })
 		}),
-		"scheduled": action(func(a demo.Action) bool { // a burst
+		"scheduled": action(func(a demo.Action) bool { // a burst of sends
 			return a.Send != nil && a.Send.Delay != "" && a.Send.Every == "" && a.Send.Repeat > 1
 		}),
-		"fan-out": func(s *demo.Scene) bool { // filtered
+		"fan-out": func(s *demo.Scene) bool { // a filtered subscription
 			return slices.ContainsFunc(s.Entities, func(e demo.Entity) bool { return len(e.Rules) > 0 && e.Rules[0].SQL != "" })
 		},
-		"reply-queues": action(func(a demo.Action) bool { // temporary
+		"reply-queues": action(func(a demo.Action) bool { // a temporary queue
 			return a.Create != nil && a.Create.Queue != "" && a.Create.Properties["AutoDeleteOnIdle"] != nil
 		}),
 	} {
@@ -73,8 +74,8 @@ func TestScenesWithoutID(t *testing.T) {
 	}
 }
 
-// Every scene is played to its end, and its expectations hold: at once, and as it is watched.
-// The real time of that is what viewers wait.
+// Every scene is played to its end, and its expectations hold, both at once and animated. The
+// real time of an animated step is what viewers wait.
 func TestScenes(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {
@@ -106,10 +107,10 @@ func TestScenes(t *testing.T) {
 							t.Errorf("step %d took %v", n+1, took)
 						}
 						if is.ClockState.Rate != 0 {
-							t.Errorf("after step %d the clock runs: %+v", n+1, is.ClockState)
+							t.Errorf("the clock still runs after step %d: %+v", n+1, is.ClockState)
 						}
 						if len(step.Expectations) == 0 {
-							t.Errorf("step %d says nothing that is so", n+1)
+							t.Errorf("step %d has no expectations", n+1)
 						}
 					}
 					if is := p.State(); !is.Ended() || is.Clock < began {
@@ -121,7 +122,7 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-// The ids in shows are ids of the specification.
+// The ids in a scene's shows are ids of the specification.
 func TestShowsAreRules(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {
@@ -131,7 +132,7 @@ func TestShowsAreRules(t *testing.T) {
 	for _, s := range lib.List() {
 		for _, id := range s.Shows {
 			if !form.MatchString(id) {
-				t.Errorf("%s shows %q, which is no rule", s.ID, id)
+				t.Errorf("%s shows %q, which is not the id of a rule", s.ID, id)
 			}
 		}
 	}
@@ -159,7 +160,7 @@ func TestScenesOfTheDocumentation(t *testing.T) {
 	}
 	words := regexp.MustCompile("(?s)```yaml\n(languages:.*?)```").FindSubmatch(text)
 	if words == nil {
-		t.Fatal("it is in no other language")
+		t.Fatal("the scene has no translation")
 	}
 	if s, err := demo.Parse("x", slices.Concat(found[0][1], words[1])); err != nil || s.InLanguage("cs").Title != "Lhůta" {
 		t.Errorf("in Czech: %v", err)

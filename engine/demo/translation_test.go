@@ -40,8 +40,7 @@ languages:
       - {caption: Ninguém vem.}
 `
 
-// A scene is shown in the requested language, in another variant of it, or else as it was
-// written.
+// A scene is shown in the requested language, in another variant of it, or else in its own.
 func TestIn(t *testing.T) {
 	written, err := demo.Parse("lunch", []byte(spoken))
 	if err != nil {
@@ -63,24 +62,24 @@ func TestIn(t *testing.T) {
 			return fmt.Sprint(s.Language, " ", s.Title, " ", s.Steps[1].Caption)
 		}
 		if got := tell(written.InLanguage(tag)); got != want.of {
-			t.Errorf("in %q it is %q, not %q", tag, got, want.of)
+			t.Errorf("in %q the scene is %q, not %q", tag, got, want.of)
 		}
 		if got := tell(portuguese.InLanguage(tag)); got != want.ofPortuguese {
-			t.Errorf("in %q the one in Portuguese is %q, not %q", tag, got, want.ofPortuguese)
+			t.Errorf("in %q the Portuguese scene is %q, not %q", tag, got, want.ofPortuguese)
 		}
 	}
 	if s := written.InLanguage("cs"); s.Steps[0].Expectations[1].Text != "Opravdu." || s.Steps[0].Expectations[1].Message != "order" || s.Text != spoken || s.ID != "lunch" {
 		t.Errorf("in Czech: %+v", s)
 	}
 	if s := written; s.Title != "Lunch" || s.Steps[0].Expectations[1].Text != "So they do." {
-		t.Errorf("after that it was written as %+v", s)
+		t.Errorf("translating changed the original: %+v", s)
 	}
 	if diff := cmp.Diff([]string{"cs", "pt-BR"}, written.OtherLanguages()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A playback has no language: its state is available in any, and its records are parsed again.
+// A playback has no language: its state can be translated, and its events can be parsed again.
 func TestStateIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -92,10 +91,10 @@ func TestStateIn(t *testing.T) {
 		for tag, want := range map[string]string{"cs": "Dvě polévky v `kitchen`. Čekají. Opravdu.", "de": "Two soups in `kitchen`. They wait. So they do."} {
 			is := p.State().InLanguage(tag)
 			if got := fmt.Sprint(is.Step().Caption, " ", is.Results[0].Text, " ", is.Results[1].Text); got != want || !is.Results[1].OK {
-				t.Errorf("in %s it is %q, not %q", tag, got, want)
+				t.Errorf("in %s the state is %q, not %q", tag, got, want)
 			}
 			if is := p.State(); is.Results[0].Text != "They wait." {
-				t.Errorf("after that it is %+v", is.Results)
+				t.Errorf("translating changed the state: %+v", is.Results)
 			}
 		}
 		w.must(p.SetClockRate(t.Context(), 10, "me"))
@@ -144,8 +143,8 @@ func TestParseTurning(t *testing.T) {
 	}
 }
 
-// A translation has all texts of its scene, in its order, and its names: faults are reported
-// by line.
+// A translation must contain all texts of its scene in the scene's order, and its names. Faults
+// are reported with their lines.
 func TestParseTellsWordsByLines(t *testing.T) {
 	for name, tc := range map[string]struct{ was, is, want string }{
 		"a text is missing":        {"    summary: Co si nikdo nevyzvedne, vystydne.\n", "", "line 10, cs: 'summary' must be a text"},

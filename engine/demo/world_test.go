@@ -39,7 +39,7 @@ func open(t *testing.T, o demo.Options) *world {
 	return openIn(t, o, nil)
 }
 
-// openIn is open with a limit of memory.
+// openIn is open with a limit on memory.
 func openIn(t *testing.T, o demo.Options, m *engine.Memory) *world {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -66,7 +66,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// begin begins a scene.
+// begin begins a scene of the library.
 func (w *world) begin(id string) *demo.Playback {
 	w.Helper()
 	p, err := w.Begin(w.Context(), id, "me")
@@ -74,7 +74,7 @@ func (w *world) begin(id string) *demo.Playback {
 	return p
 }
 
-// add begins a scene that the test contains.
+// add adds a scene with this text and begins it.
 func (w *world) add(text string) *demo.Playback {
 	w.Helper()
 	_, err := w.library.Add("test", []byte(text))

@@ -30,8 +30,8 @@ func described(c config) engine.Config {
 	}
 }
 
-// difference returns how ns differs from the model. restored means that ns was just loaded
-// from a store: idle clocks are only about right then.
+// difference returns how ns differs from the model. restored means that ns was just loaded from
+// a store, so that times of last use are only approximate.
 func difference(ns *engine.Namespace, w *model, restored bool) error {
 	states := ns.States(0)
 	if len(states) != len(w.entities) {
@@ -77,7 +77,7 @@ func difference(ns *engine.Namespace, w *model, restored bool) error {
 					return fmt.Errorf("%s #%d (%s): %w", path, want[i].seq, want[i].tag, err)
 				}
 				if keys[uint64(r.Message.Key)] || want[i].key != 0 && want[i].key != uint64(r.Message.Key) {
-					return fmt.Errorf("%s #%d: its key is %d and was %d", path, want[i].seq, r.Message.Key, want[i].key)
+					return fmt.Errorf("%s #%d: key is %d, was %d", path, want[i].seq, r.Message.Key, want[i].key)
 				}
 				want[i].key = uint64(r.Message.Key)
 				keys[want[i].key] = true
@@ -86,7 +86,7 @@ func difference(ns *engine.Namespace, w *model, restored bool) error {
 					return fmt.Errorf("%s #%d by its key: %w", path, want[i].seq, err)
 				}
 				if one.Message != r.Message || one.Path != r.Path {
-					return fmt.Errorf("%s #%d: by its key it is %+v", path, want[i].seq, one)
+					return fmt.Errorf("%s #%d: found by its key, it is %+v", path, want[i].seq, one)
 				}
 			}
 		}
@@ -182,15 +182,15 @@ func (w *model) differs(e *entity, s engine.EntityState, restored bool) error {
 		return fmt.Errorf("rules are %v, the model says %v", rules, e.rules)
 	}
 	if s.Bytes < size || s.Bytes > size+extra {
-		return fmt.Errorf("it holds %d bytes, the model says %d to %d", s.Bytes, size, size+extra)
+		return fmt.Errorf("size is %d bytes, the model says %d to %d", s.Bytes, size, size+extra)
 	}
 	used := int64(s.LastUsed)
 	switch {
-	case restored: // IDLE-17: later than it was, by little
+	case restored: // IDLE-17: a little later than it was
 		if used < e.used || used > e.used+10_000 || used > w.now {
 			return fmt.Errorf("last used is %d after a restart, and was %d at %d", used, e.used, w.now)
 		}
-	case held: // the clock stands
+	case held: // the time of last use does not matter now
 		if used > w.now {
 			return fmt.Errorf("last used is %d at %d", used, w.now)
 		}
@@ -259,15 +259,15 @@ func rowDiffers(r engine.Row, m *message, path string) error {
 		want = engine.Lock{By: m.by, Since: engine.Instant(m.since), RenewedAt: engine.Instant(m.renewedAt), Renewals: m.renewed}
 	}
 	if r.Lock != want {
-		return fmt.Errorf("of its lock %+v is known, the model says %+v", r.Lock, want)
+		return fmt.Errorf("lock is %+v, the model says %+v", r.Lock, want)
 	}
 	if m.until != 0 && r.Message.Token().String() != m.token {
-		return fmt.Errorf("its token is %v, the model says %v", r.Message.Token(), m.token)
+		return fmt.Errorf("token is %v, the model says %v", r.Message.Token(), m.token)
 	}
 	return nil
 }
 
-// horizonDiffers compares upcoming expiries; both sides must be swept.
+// horizonDiffers compares upcoming expiries; both sides must have been swept.
 func horizonDiffers(ns *engine.Namespace, w *model, edges []int64) error {
 	var soon []*message
 	for _, m := range w.messages {

@@ -25,7 +25,7 @@ type Comparison struct {
 	Engine   *Engine
 	Operator func(Command) ([]string, error) // see Operator.Do
 	Protocol Protocol
-	// Wait lets time pass for the Operator's broker. The Engine has a clock of its own.
+	// Wait lets time elapse for the Operator's broker. The Engine has a clock of its own.
 	Wait func(c Command) error
 	// Visible returns the part of a command's result line, possibly a refusal, that the protocol
 	// can show; nil means all of it.
@@ -119,7 +119,7 @@ func (x *Comparison) run(c Command) ([]string, error) {
 	return lines, err
 }
 
-// AsRefused returns a Refused for a broker's refusal; other errors are unchanged.
+// AsRefused converts a broker's refusal to a Refused; it returns other errors unchanged.
 func AsRefused(err error) error { return asRefused(err) }
 
 // Path returns the i-th argument as a path, as protocols parse it.

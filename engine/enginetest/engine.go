@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Engine runs scenarios on an engine.Namespace, without a broker: time is a number that
-// "after" raises. It calls Check after each command.
+// Engine runs scenarios on an engine.Namespace, without a broker. Its time is a number that
+// "after" increases. It calls Check after each command.
 type Engine struct {
 	NoSweeper bool // do not sweep
 	// Commit, if set, receives the batch of each turn, and Read returns the bodies that those
@@ -36,7 +36,7 @@ type Engine struct {
 	transactions map[string]engine.TxID // open transactions by name
 	deliveries   map[engine.LinkID][]engine.Delivery
 	events       []engine.Event
-	eventCount   uint64 // events so far
+	eventCount   uint64 // number of events so far
 	broken       error  // the error of Commit or Read
 }
 

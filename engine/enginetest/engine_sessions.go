@@ -57,8 +57,8 @@ func (x *Engine) accept(c Command) error {
 	return nil
 }
 
-// accepted returns the result of the last accept. A subqueue with much due work may be served
-// in a later turn.
+// accepted returns the result of the last accept. If much work is due in the subqueue, that may
+// take more than one turn.
 func (x *Engine) accepted(err error) ([]string, error) {
 	if err != nil {
 		return nil, err

@@ -2,7 +2,8 @@ package enginetest
 
 import "mayfly/engine"
 
-// listen tracks where every message is by events alone, as a live page does, and compares.
+// listen tracks the position of every message by events alone, as a live page does, and
+// compares it with the model's.
 func (x *walk) listen(events []engine.Event) {
 	purged := map[string]int64{}
 	for _, e := range events {
@@ -17,7 +18,7 @@ func (x *walk) listen(events []engine.Event) {
 					delete(x.positions, k)
 				}
 			}
-		case engine.EventPurged: // it has their number, not which
+		case engine.EventPurged: // the event has a count, but no keys
 			purged[path] += e.Count
 		default:
 			x.hear(e, path)
@@ -39,7 +40,7 @@ func (x *walk) listen(events []engine.Event) {
 	}
 }
 
-// hear applies the event of one message.
+// hear applies the event of one message to the positions.
 func (x *walk) hear(e engine.Event, path string) {
 	k := e.Message.Key
 	before, known := x.positions[k]
@@ -53,7 +54,7 @@ func (x *walk) hear(e engine.Event, path string) {
 	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled:
 		delete(x.positions, k)
 	case engine.EventDeadLettered, engine.EventMoved:
-		if x.positions[k] = to; x.topics[to] { // copies went on
+		if x.positions[k] = to; x.topics[to] { // the topic distributed copies
 			delete(x.positions, k)
 		}
 	case engine.EventActivated:
@@ -63,7 +64,7 @@ func (x *walk) hear(e engine.Event, path string) {
 	}
 }
 
-// resetPositions resets where messages are after steps whose events were lost.
+// resetPositions sets the positions from the model after steps whose events were lost.
 func (x *walk) resetPositions() {
 	clear(x.positions)
 	for _, m := range x.w.messages {

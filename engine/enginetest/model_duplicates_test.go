@@ -4,7 +4,8 @@ import "maps"
 
 // This file models §13 and §5.4: duplicate detection and transactions.
 
-// window returns an entity's window, ten minutes if it has none of its own (DUP-3).
+// window returns an entity's duplicate detection window, which is ten minutes by default
+// (DUP-3).
 func window(e *entity) int64 {
 	if e.cfg.window == 0 {
 		return 600_000
@@ -12,7 +13,7 @@ func window(e *entity) int64 {
 	return e.cfg.window
 }
 
-// outlived forgets ids whose window is over (DUP-4).
+// outlived forgets ids whose window has passed (DUP-4).
 func (w *model) outlived(e *entity) {
 	maps.DeleteFunc(e.seen, func(_ string, at int64) bool { return w.now >= at+window(e) })
 }
@@ -28,7 +29,7 @@ func (w *model) see(e *entity, tag string) {
 	}
 }
 
-// doubles returns which of a batch are duplicates (DUP-10).
+// doubles reports for each message of a batch whether it is a duplicate (DUP-10).
 func (w *model) doubles(e *entity, batch []submission) []bool {
 	double := make([]bool, len(batch))
 	for i, s := range batch {
@@ -55,7 +56,7 @@ type transaction struct {
 	operations []operation
 }
 
-// An operation of a transaction: a send, or else a settlement.
+// An operation is part of a transaction: a send if it has a batch, or else a settlement.
 type operation struct {
 	path  string
 	batch []submission
@@ -72,12 +73,12 @@ func (o operation) do(w *model) ([]int64, string) {
 }
 
 // declare begins a transaction. Without operations it is forgotten after five times the
-// duration that a transaction may otherwise take.
+// duration of a transaction.
 func (w *model) declare(id int64) {
 	w.transactions = append(w.transactions, transaction{id: id, ends: w.now + 5*w.limits.transactionTime})
 }
 
-// overdue rolls back transactions whose time is over (TX-2).
+// overdue rolls back transactions that have timed out (TX-2).
 func (w *model) overdue() {
 	var open []transaction
 	for _, t := range w.transactions {
@@ -98,7 +99,7 @@ func (w *model) transaction(id int64) *transaction {
 	return nil
 }
 
-// give lets an operation wait for the commit, if it could be done now.
+// give adds an operation to a transaction, if the operation could be done now.
 func (w *model) give(id int64, o operation) string {
 	t := w.transaction(id)
 	if t == nil {

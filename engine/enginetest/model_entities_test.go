@@ -42,7 +42,7 @@ func (w *model) create(kind byte, path string, c config) string {
 	return ""
 }
 
-// admin finds an entity to administer.
+// admin finds an entity for an administrative operation.
 func (w *model) admin(path string) (*entity, string) {
 	e, dead := w.find(path)
 	switch {
@@ -54,7 +54,7 @@ func (w *model) admin(path string) (*entity, string) {
 	return e, ""
 }
 
-// update returns the links it ended.
+// update changes an entity's description and returns the links that this ended.
 func (w *model) update(path string, c config) (ended []uint64, err string) {
 	e, err := w.admin(path)
 	if err != "" {
@@ -66,7 +66,7 @@ func (w *model) update(path string, c config) (ended []uint64, err string) {
 	if c.idle != e.cfg.idle {
 		e.pinned = 0
 	}
-	w.outlived(e) // ids whose window is over under the old one do not come back
+	w.outlived(e) // ids whose window has passed under the old description stay forgotten
 	e.cfg, e.updated = c, w.now
 	w.use(e)
 	if e.kind != 't' && !c.receives() {

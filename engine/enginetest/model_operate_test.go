@@ -9,7 +9,7 @@ import (
 
 // This file models §21a, an operator's operations, and deletion in bulk (§15).
 
-// free returns an error unless m is unlocked, after a look at it.
+// free applies time to m and returns an error unless m is unlocked.
 func (w *model) free(m *message) string {
 	if !w.here(m) {
 		return "no message"
@@ -91,7 +91,7 @@ func (w *model) extend(m *message, to int64) string {
 	if !w.here(m) {
 		return "no message"
 	}
-	if !m.deferred { // OPS-3: a deferred one whose time is over can be saved
+	if !m.deferred { // OPS-3: an expired message can be saved if it is deferred
 		w.look(m)
 	}
 	switch {
@@ -212,10 +212,11 @@ func kindOf(m *message) string {
 	return "active"
 }
 
-// A modelPurge models OPS-7: messages that exist when it begins go, a slice at a time.
+// A modelPurge models OPS-7: messages that existed when it began are removed, a slice at a
+// time.
 type modelPurge struct {
 	path             string
-	of               *entity // a later entity of that name is spared
+	of               *entity // a later entity of that name is not purged
 	kinds            []string
 	bound, before    int64
 	from             int64
@@ -225,9 +226,10 @@ type modelPurge struct {
 	done             bool
 }
 
-// A modelSieve is a filter and its result for a message: true, "fails", or anything else.
+// A modelSieve is a filter, with a function that returns its result for a message: "true",
+// "fails", or anything else for no match.
 type modelSieve struct {
-	text string // empty means every message
+	text string // empty means that every message matches
 	is   func(m *message) string
 }
 
@@ -240,8 +242,8 @@ func modelSieves() []modelSieve {
 	}
 	return []modelSieve{
 		{"a = 'x'", func(m *message) string { return truth(m.props["a"] == "x") }},
-		{"NOT a = 'x'", func(m *message) string { return truth(m.props["a"] == "y") }}, // unknown without it
-		{"a OR sys.SequenceNumber > 2", func(m *message) string { // a text is no condition
+		{"NOT a = 'x'", func(m *message) string { return truth(m.props["a"] == "y") }}, // unknown if there is no a
+		{"a OR sys.SequenceNumber > 2", func(m *message) string { // a text is not a condition
 			if m.props["a"] != "" {
 				return "fails"
 			}
@@ -255,7 +257,7 @@ func modelSieves() []modelSieve {
 	}
 }
 
-// picks reports whether m is to go, and counts it if not.
+// picks reports whether m is to be removed, and counts it if not.
 func (p *modelPurge) picks(m *message) bool {
 	is := "true"
 	if p.only.text != "" {
@@ -279,7 +281,7 @@ func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
 	return modelPurge{path: path, of: e, kinds: kinds, bound: e.next, before: w.now}, ""
 }
 
-// purgeSlice looks at up to limit more messages.
+// purgeSlice examines up to limit further messages.
 func (w *model) purgeSlice(p *modelPurge, limit int) string {
 	e, dead, err := w.subqueue(p.path)
 	if err != "" {
@@ -317,7 +319,7 @@ func (w *model) purgeSlice(p *modelPurge, limit int) string {
 	return ""
 }
 
-// purge does all of a purge at once.
+// purge purges all slices at once.
 func (w *model) purge(path string, kinds []string, only modelSieve) (modelPurge, string) {
 	p, err := w.beginPurge(path, kinds)
 	if p.only = only; err == "" {

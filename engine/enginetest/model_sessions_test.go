@@ -20,21 +20,21 @@ type sessionModel struct {
 	states            map[string]string
 	links             []*sessionLink  // in the order of arrival
 	dead              []string        // tags with reasons
-	endedByThemselves map[uint64]bool // links that ended by themselves; false if they were detached before they knew
+	endedByThemselves map[uint64]bool // whether a link that ended did so by itself; false if it was detached before its receiver could know
 }
 
 // sessionMessage is a message of a session.
 type sessionMessage struct {
 	tag, session string
 	seq          int64
-	at, own, due int64 // enqueued; expires, scheduled for: zero if not
+	at, own, due int64 // enqueued; expires and scheduled for, zero meaning never
 	locked, set  bool  // locked; deferred
 	count        int
-	token        string // of the lock
+	token        string // of its lock
 	lock         tenure
 }
 
-// tenure is the information about a lock beside its end; empty after a restart.
+// tenure is what is known about a lock besides its end; empty after a restart.
 type tenure struct {
 	by               string
 	since, renewedAt int64
@@ -43,13 +43,13 @@ type tenure struct {
 
 type holding struct {
 	until int64
-	link  uint64 // zero if it is gone
+	link  uint64 // zero if the link no longer exists
 	lock  tenure
 }
 
 type sessionLink struct {
 	id      uint64
-	session string // empty if it waits for one
+	session string // empty while it waits for a session
 	credit  int
 	noWait  bool
 }
@@ -129,7 +129,7 @@ func (w *sessionModel) remove(m *sessionMessage) {
 	w.messages = slices.DeleteFunc(w.messages, func(o *sessionMessage) bool { return o == m })
 }
 
-// advance applies everything that time does, one moment after the other.
+// advance applies all effects of time until to, one instant after another.
 func (w *sessionModel) advance(to int64) {
 	for {
 		w.moment()
@@ -160,7 +160,7 @@ func (w *sessionModel) moment() {
 			w.next++
 			m.seq = w.next
 			if m.own != 0 {
-				m.own += w.now // it was a duration until now
+				m.own += w.now // until now m.own was a duration
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (w *sessionModel) unlock(m *sessionMessage, failures int) {
 	w.judge(m)
 }
 
-// judge applies what time does to a message at this moment.
+// judge applies the effects of time on a message at the current instant.
 func (w *sessionModel) judge(m *sessionMessage) {
 	if m.due != 0 || m.locked {
 		return
@@ -226,7 +226,7 @@ func (w *sessionModel) lockNow(m *sessionMessage) {
 	m.locked, m.lock = true, tenure{by: "c", since: w.now}
 }
 
-// renew renews the session's lock, and each of its messages' with it.
+// renew renews the session's lock, and with it the locks of its messages.
 func (w *sessionModel) renew(session string) {
 	h := w.held[session]
 	h.until = w.now + w.lock
@@ -242,7 +242,7 @@ func (w *sessionModel) renew(session string) {
 	}
 }
 
-// close ends a link, and its session if that was given back.
+// close ends a link, and its session's lock if the session was given back.
 func (w *sessionModel) close(id uint64, given bool) {
 	l := w.link(id)
 	if l == nil {
@@ -264,7 +264,7 @@ func (w *sessionModel) close(id uint64, given bool) {
 	delete(w.held, l.session)
 }
 
-// settle settles a delivery by the name of an outcome, or returns the refusal.
+// settle settles a delivery with the named outcome, or returns the refusal.
 func (w *sessionModel) settle(token, outcome string) string {
 	for _, m := range w.messages {
 		if !m.locked || m.token != token {
@@ -288,7 +288,7 @@ func (w *sessionModel) settle(token, outcome string) string {
 	return "session lost"
 }
 
-// fetch models DEF-7 and DEF-14: all messages of a session or none. Expired ones are dropped
+// fetch models DEF-7 and DEF-14: it returns all the messages or none. It drops expired messages
 // (DEF-9).
 func (w *sessionModel) fetch(session string, seqs []int64) (got []*sessionMessage, refusal string) {
 	missing := false

@@ -93,7 +93,7 @@ func (w *model) send(path string, batch []submission) ([]int64, string) {
 	return seqs, ""
 }
 
-// owned returns the message of a live lock.
+// owned returns the message under a lock that has not expired.
 func (w *model) owned(token, path string) (*message, string) {
 	for _, m := range w.messages {
 		if m.token != token || m.until == 0 || w.now >= m.until {

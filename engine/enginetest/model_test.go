@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// This file and its neighbours model_*_test.go implement the rules of a broker a second time:
-// from the text of the specification, with plain lists that are searched from end to end, and
-// without package engine. Times are milliseconds; zero is never. Errors are words.
+// This file and model_*_test.go implement the rules of a broker a second time: from the text of
+// the specification, with plain lists that are searched from end to end, and without package
+// engine. Times are in milliseconds, zero meaning never. Errors are single words.
 //
-// The model applies the effects of time to a message when a step touches it, as the engine
-// promises to: a receive looks at the locks and schedules of its subqueue that are over and
-// then at the oldest messages until one is available; a step about one message looks at that
-// one; a sweep looks at all.
+// The model applies the effects of time to a message when a step touches it, just as the engine
+// promises: a receive touches the expired locks and due schedules of its subqueue and then the
+// oldest messages until one is available; a step about one message touches that message; a
+// sweep touches all.
 
-// A model is a whole namespace.
+// A model is the model of a namespace.
 type model struct {
 	now      int64
 	entities []*entity
@@ -41,9 +41,9 @@ type entity struct {
 	updated int64
 	used    int64
 	pinned  int64
-	rules   map[string]bool  // folded name; true means a true filter, false a false one
-	seen    map[string]int64 // when a message id was accepted
-	dropped uint64           // duplicates
+	rules   map[string]bool  // by folded name; true means a true filter, false a false one
+	seen    map[string]int64 // the time at which each message id was accepted
+	dropped uint64           // number of dropped duplicates
 }
 
 type config struct {
@@ -52,7 +52,7 @@ type config struct {
 	keep            bool // expired messages are dead-lettered
 	status          string
 	metadata        string
-	detects         bool // duplicates
+	detects         bool // duplicate detection
 	window          int64
 }
 
@@ -63,7 +63,7 @@ type message struct {
 	in   *entity
 	dead bool
 
-	tag        string // the submission it comes from
+	tag        string // the submission that it is from
 	size       int64
 	ttl        int64 // as requested; negative means expired on arrival
 	key        uint64
@@ -73,9 +73,9 @@ type message struct {
 	due        int64 // scheduled for
 	until      int64 // locked until, whether or not that has passed
 	token      string
-	by         string // holder of the lock, or of the last one
-	since      int64  // when that began; zero if it was before the engine's knowledge
-	renewed    int    // renewals since
+	by         string // client that holds the lock, or held the last one
+	since      int64  // start of that lock; zero if the engine does not know it
+	renewed    int    // renewals of that lock
 	renewedAt  int64
 	deferred   bool
 	count      int
@@ -95,7 +95,7 @@ type link struct {
 	served       bool
 }
 
-// clone returns a copy that shares nothing mutable.
+// clone returns a deep copy.
 func (w *model) clone() *model {
 	c := &model{now: w.now, limits: w.limits}
 	for _, t := range w.transactions {
@@ -124,7 +124,7 @@ func (w *model) clone() *model {
 
 const dlq = "/$deadletterqueue"
 
-// find returns the entity of a path, and whether the path is of its dead letters.
+// find returns the entity of a path, and whether it is the path of its dead-letter subqueue.
 func (w *model) find(path string) (e *entity, dead bool) {
 	path = strings.ToLower(path)
 	path, dead = strings.CutSuffix(path, dlq)
@@ -136,7 +136,7 @@ func (w *model) find(path string) (e *entity, dead bool) {
 	return nil, dead
 }
 
-// subqueue is find for subqueues that have messages: a topic has no dead letters.
+// subqueue finds a subqueue that can contain messages: a topic has no dead-letter subqueue.
 func (w *model) subqueue(path string) (*entity, bool, string) {
 	e, dead := w.find(path)
 	if e == nil || dead && e.kind == 't' {
@@ -154,7 +154,7 @@ func (w *model) subscriptions(topic *entity) (subs []*entity) {
 	return subs
 }
 
-// at returns the messages of a subqueue by number.
+// at returns the messages of a subqueue by sequence number.
 func (w *model) at(e *entity, dead bool) (ms []*message) {
 	for _, m := range w.messages {
 		if m.in == e && m.dead == dead {
@@ -180,7 +180,7 @@ func (w *model) remove(m *message) {
 	w.messages = slices.DeleteFunc(w.messages, func(o *message) bool { return o == m })
 }
 
-// use resets an idle clock; use of a subscription is use of its topic (IDLE-3).
+// use restarts an entity's idle timer; use of a subscription is also use of its topic (IDLE-3).
 func (w *model) use(e *entity) {
 	for ; e != nil; e = e.topic {
 		e.used = max(e.used, w.now)
@@ -198,7 +198,7 @@ func plus(at, d int64) int64 {
 	return at + d
 }
 
-// shorter returns the shorter of two durations, of which zero is endless (TTL-7).
+// shorter returns the shorter of two durations, where zero means infinite (TTL-7).
 func shorter(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -206,7 +206,7 @@ func shorter(a, b int64) int64 {
 	return a
 }
 
-// ceiling returns the effective default for an entity's messages.
+// ceiling returns the effective default time to live of an entity's messages.
 func ceiling(e *entity) int64 {
 	if e.topic != nil {
 		return shorter(e.cfg.ttl, e.topic.cfg.ttl)
@@ -257,7 +257,7 @@ func (w *model) look(m *message) {
 		}
 		over := m.until
 		w.unlock(m, true)
-		// The limit is checked at the moment of the failure (DC-4); expiry at that moment
+		// The limit is checked at the moment of the failure (DC-4). Expiry at the same moment
 		// takes precedence (TTL-26).
 		if !m.dead && m.count >= m.in.cfg.deliveries && !(!m.deferred && expiredAt(m, over) && m.in.cfg.keep) {
 			w.wornOut(m)
@@ -274,7 +274,7 @@ func (w *model) unlock(m *message, failed bool) {
 	}
 }
 
-// decide applies the effects of time to an unlocked message (DEC-3).
+// decide applies the effects of time on an unlocked message (DEC-3).
 func (w *model) decide(m *message) {
 	expired := !m.deferred && expiredAt(m, w.now) // DEC-4
 	switch {
@@ -297,7 +297,7 @@ func (w *model) die(m *message, reason, text string) {
 	m.reason, m.text, m.diedAt = reason, text, w.now
 }
 
-// activate models SCH-5 and TTL-12; at a topic, distribution (SCH-10).
+// activate models SCH-5 and TTL-12, and at a topic the distribution (SCH-10).
 func (w *model) activate(m *message) {
 	e := m.in
 	seq := e.next
@@ -327,7 +327,7 @@ func (w *model) distribute(topic *entity, m message) {
 	}
 }
 
-// over returns when time alone next affects m.
+// over returns the time of the next effect of time on m.
 func over(m *message) int64 {
 	switch {
 	case m.due != 0:
@@ -340,7 +340,8 @@ func over(m *message) int64 {
 	return expires(m)
 }
 
-// lookAll looks at everything of ms whose time is over, the longest overdue first.
+// lookAll calls look for the messages in ms on which time has an effect now, the longest
+// overdue first. It reports whether there were any.
 func (w *model) lookAll(ms []*message) (some bool) {
 	ms = slices.DeleteFunc(slices.Clone(ms), func(m *message) bool { return over(m) == 0 || w.now < over(m) })
 	slices.SortFunc(ms, func(a, b *message) int {
@@ -355,7 +356,7 @@ func (w *model) lookAll(ms []*message) (some bool) {
 	return len(ms) > 0
 }
 
-// sweep does everything that is due; then it deletes idle entities.
+// sweep does everything that is due, and then deletes idle entities.
 func (w *model) sweep() {
 	for w.lookAll(w.messages) {
 	}
@@ -403,7 +404,7 @@ func (w *model) head(e *entity, dead bool) *message {
 	return nil
 }
 
-// catchUp looks at locked and scheduled messages there.
+// catchUp calls look for the locked and scheduled messages of a subqueue.
 func (w *model) catchUp(e *entity, dead bool) {
 	if e.topic != nil {
 		w.lookAll(w.at(e.topic, false))
@@ -426,14 +427,14 @@ func (w *model) take(m *message, remove bool, token, by string) {
 	m.since, m.renewed, m.renewedAt = w.now, 0, 0
 }
 
-// forgetLocks drops the information about locks that a restart loses: all but their ends.
+// forgetLocks forgets everything that a restart loses about locks: all but their ends.
 func (w *model) forgetLocks() {
 	for _, m := range w.messages {
 		m.by, m.since, m.renewed, m.renewedAt = "", 0, 0, 0
 	}
 }
 
-// receivable returns an entity that may be received from, or the refusal (§1.4).
+// receivable returns an entity whose messages can be received, or the refusal (§1.4).
 func (w *model) receivable(path string) (*entity, bool, string) {
 	e, dead, err := w.subqueue(path)
 	switch {

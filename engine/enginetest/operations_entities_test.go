@@ -25,7 +25,7 @@ func (x *walk) create() {
 	x.expect(err, x.w.create(kind, path, c))
 }
 
-// administered returns any entity; every message there meets the operation.
+// administered returns the path of any entity, whose messages count as met by the operation.
 func (x *walk) administered(operation string) string {
 	path := x.any()
 	if x.chance(2) {
@@ -114,7 +114,7 @@ func (x *walk) removeRule() {
 func (x *walk) touch() {
 	path := x.administered("touch")
 	x.expect(x.ns.Touch(x.now(), engine.Path(path), "operator"), x.w.touch(path))
-	x.ns.RecordView(x.now(), engine.Path(path), "look", "operator") // has no effect to compare
+	x.ns.RecordView(x.now(), engine.Path(path), "look", "operator") // has no effect on the state
 }
 
 func (x *walk) pin() {

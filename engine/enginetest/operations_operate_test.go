@@ -121,7 +121,7 @@ func (x *walk) purge() {
 	}
 }
 
-// sieve returns a filter to purge by, or none.
+// sieve returns a filter for a purge, or none.
 func (x *walk) sieve() (modelSieve, *engine.MessageFilter) {
 	if x.chance(40) {
 		return modelSieve{}, nil
@@ -140,7 +140,7 @@ func (x *walk) comparePurges(p engine.Purge, m modelPurge) {
 	}
 }
 
-// slowly is a purge in progress, of which a slice is done now and then.
+// slowly is a purge in progress, which purges a slice now and then.
 type slowly struct {
 	engine engine.Purge
 	model  modelPurge

@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// operations are a walk's operations, by name: each runs on the engine and the model and
-// compares the answers.
+// operations returns a walk's operations by name. Each runs on the engine and on the model and
+// compares the results.
 func operations() map[string]func(*walk) {
 	ops := map[string]func(*walk){
 		"turn": (*walk).settle, "advance": (*walk).advance, "send": (*walk).send,
@@ -33,7 +33,7 @@ func operations() map[string]func(*walk) {
 	return ops
 }
 
-// often returns the weight with which an operation is drawn.
+// often returns the weight of an operation in random draws.
 func often(name string) int {
 	switch name {
 	case "turn":
@@ -97,7 +97,7 @@ func (x *walk) send() {
 	x.logf("send to %s %+v", to, want)
 	seqs, err := x.ns.Send(x.now(), engine.Path(to), subs, "sender")
 	if e, _ := x.w.find(to); e != nil && errIs(err, engine.ErrQuota) {
-		// Bytes that settlements added count, and only the engine knows them.
+		// Bytes that settlements added count too, and only the engine knows them.
 		s, e2 := x.ns.State(engine.Path(root(e).path))
 		more := s.SizeInBytes - x.w.bytes(e)
 		if e2 != nil || more < 0 {
@@ -122,8 +122,8 @@ func (x *walk) sameNumbers(seqs []engine.Seq, have []int64) {
 	}
 }
 
-// submissions returns some messages, for the engine and for the model; some of them are sent a
-// second time.
+// submissions returns n random messages, for the engine and for the model. Some of them are
+// sent a second time.
 func (x *walk) submissions(n int) (subs []engine.Submission, want []submission) {
 	for range n {
 		x.tags++

@@ -21,7 +21,7 @@ func (x *walk) declare() {
 	x.w.declare(int64(id))
 }
 
-// anyTransaction returns one that is open, or was.
+// anyTransaction returns the id of a transaction that is or was open.
 func (x *walk) anyTransaction() int64 {
 	if len(x.w.transactions) == 0 || x.chance(3) {
 		return 1
@@ -48,8 +48,8 @@ func (x *walk) sendIn() {
 	}
 }
 
-// settleAllIn gives settlements of all locked messages to one transaction, as far as it
-// accepts them.
+// settleAllIn adds settlements of all locked messages to one transaction, as many as it
+// accepts.
 func (x *walk) settleAllIn() {
 	id := x.anyTransaction()
 	for _, m := range slices.Clone(x.w.messages) {
@@ -61,7 +61,7 @@ func (x *walk) settleAllIn() {
 	}
 }
 
-// settleIn gives a settlement to a transaction.
+// settleIn adds a settlement to a transaction.
 func (x *walk) settleIn(id int64, m *message, s engine.Settlement) {
 	if x.chance(20) {
 		s.Path = engine.Path(m.path())
@@ -84,14 +84,14 @@ func (x *walk) settleIn(id int64, m *message, s engine.Settlement) {
 	}
 }
 
-// everyFate lists what must happen to at least one transaction.
+// everyFate lists the outcomes and errors that must occur in at least one transaction.
 func everyFate() []string {
 	return []string{"too many sent", "too many settled", "settled twice", "committed", "failed", "rolled back", "timed out", "forgotten", "at the last moment"}
 }
 
 func (x *walk) fate(what string) { x.reached[pair{"transaction", what}]++ }
 
-// near records that a transaction is used in the millisecond before its end.
+// near records that a transaction is used in the last millisecond before it times out.
 func (x *walk) near(id int64) {
 	for _, t := range x.w.transactions {
 		if t.id == id && t.ends == x.w.now+1 {
@@ -100,8 +100,8 @@ func (x *walk) near(id int64) {
 	}
 }
 
-// discharge ends a transaction, mostly by a commit. After a failed one the state must be the
-// same, which compare checks, except for times of use, which may be as before or as now.
+// discharge ends a transaction, usually by a commit. After a failed commit the state must be
+// unchanged, which compare checks, except for times of last use, which may be as before or now.
 func (x *walk) discharge() {
 	id, how := x.anyTransaction(), engine.Commit
 	if x.chance(20) {
@@ -144,11 +144,12 @@ func (x *walk) discharge() {
 	}
 }
 
-// seenDiffers compares the ids that an entity has seen, out of its own and those of another.
+// seenDiffers compares the ids that an entity remembers with the model's, for its own ids and
+// those of another entity.
 func seenDiffers(ns *engine.Namespace, w *model, e *entity) error {
 	for _, o := range []*entity{e, w.entities[int(w.now)%len(w.entities)]} {
 		for tag, at := range o.seen {
-			if w.now > at+100_000 { // no window is as long
+			if w.now > at+100_000 { // no window is that long
 				continue
 			}
 			have, err := ns.IsDuplicate(engine.Instant(w.now), engine.Path(e.path), tag)

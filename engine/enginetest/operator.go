@@ -18,7 +18,7 @@ type Operator struct {
 	open      func(engine.Limits) (*broker.Broker, error)
 	limits    engine.Limits
 	broker    *broker.Broker
-	lastEvent uint64 // number of the last event shown
+	lastEvent uint64 // number of the last event that a command showed
 }
 
 // NewOperator returns an Operator that calls open at the first command that is not about limits. The
@@ -129,7 +129,7 @@ func (h *Operator) describe(ctx context.Context, b *broker.Broker, c Command) er
 
 // events returns the events since the last call, except those of the server itself.
 func (h *Operator) events(ctx context.Context, b *broker.Broker) (lines []string, err error) {
-	if _, err := b.Now(ctx); err != nil { // a turn, so that all due work is done
+	if _, err := b.Now(ctx); err != nil { // runs a turn, so that all due work is done
 		return nil, err
 	}
 	for h.lastEvent < b.Events().Last() {

@@ -18,7 +18,7 @@ import (
 
 func errIs(err, target error) bool { return errors.Is(err, target) }
 
-// setting defines a flag that can come from the environment too.
+// setting defines a flag that an environment variable can set too.
 func setting(name, env, usage string) *int64 {
 	def, err := strconv.ParseInt(os.Getenv(env), 10, 64)
 	if err != nil {
@@ -50,11 +50,11 @@ func draw(seed uint64) []step {
 	return steps
 }
 
-// A mode is the configuration of a walk: with a sweeper or not, and on a store in memory whose
-// entities are charged with what messages take, where no quota is reached.
+// A mode is the configuration of a walk: whether it has a sweeper, and whether entities are
+// charged with the memory that their messages take. In the latter case no quota is reached.
 type mode struct{ sweeping, charged bool }
 
-// run takes a walk and returns how it failed.
+// run runs a walk and returns why it failed, or "" if it did not.
 func run(steps []step, is mode, reached map[pair]int) (x *walk, fault string) {
 	x = newWalk(is, reached)
 	defer func() {
@@ -74,7 +74,7 @@ func run(steps []step, is mode, reached map[pair]int) (x *walk, fault string) {
 	return x, ""
 }
 
-// shape returns a fault without the parts that vary as steps are left out.
+// shape returns a fault without the parts that vary when steps are omitted.
 func shape(fault string) string {
 	fault, _, _ = strings.Cut(fault, "\n")
 	fault = fault[strings.LastIndex(fault, ": ")+1:]
@@ -86,7 +86,7 @@ func shape(fault string) string {
 	}, fault)
 }
 
-// shorten leaves out steps as long as the walk still fails in the same way.
+// shorten omits steps as long as the walk still fails in the same way.
 func shorten(steps []step, is mode, fault string) []step {
 	fails := func(s []step) bool {
 		_, f := run(s, is, map[pair]int{})
@@ -112,7 +112,7 @@ func TestEngineIsTheModel(t *testing.T) {
 	if seed == 0 {
 		seed = time.Now().UnixNano()
 	}
-	most := 16 * walks // only so many reach everything
+	most := 16 * walks // enough to reach everything
 	if walks == 0 {
 		walks, most = 2, 2
 		if longtest.Enabled(t) {
@@ -121,7 +121,7 @@ func TestEngineIsTheModel(t *testing.T) {
 	}
 	reached := map[pair]int{}
 	start, taken := time.Now(), 0
-	// A requirement may be met by any walk: more are run as long as one is missing.
+	// A pair can be reached by any walk, so more walks are run as long as a pair is missing.
 	for i := int64(0); i < walks || i < most && len(missing(reached)) > 0; i++ {
 		for _, is := range []mode{{sweeping: true}, {}, {sweeping: i%2 == 0, charged: true}} {
 			if is.charged && i%3 != 0 {
@@ -141,7 +141,7 @@ func TestEngineIsTheModel(t *testing.T) {
 	report(t, reached, most > 2)
 }
 
-// missing returns the pairs that should have met and did not.
+// missing returns the pairs that must be reached and were not.
 func missing(reached map[pair]int) (pairs []string) {
 	for _, o := range everyOperation() {
 		for _, s := range everyState() {
@@ -161,8 +161,8 @@ func missing(reached map[pair]int) (pairs []string) {
 	return pairs
 }
 
-// report prints which operation met which state. It fails for pairs that should not have met
-// and, if all are to be reached, for those that should have and did not.
+// report logs which operation met which state. It fails for pairs that must not be reached but
+// were and, if all is set, for those that must be reached but were not.
 func report(t *testing.T, reached map[pair]int, all bool) {
 	t.Helper()
 	var b strings.Builder
@@ -195,7 +195,7 @@ func report(t *testing.T, reached map[pair]int, all bool) {
 			continue
 		}
 		if !slices.Contains(everyState(), p.state) || !slices.Contains(everyOperation(), p.operation) {
-			t.Errorf("%s × %s was reached, and the table does not know it", p.operation, p.state)
+			t.Errorf("%s × %s was reached, and is not in the table", p.operation, p.state)
 		}
 		if why := inapplicable(p.operation, p.state); why != "" {
 			t.Errorf("%s × %s was reached, and should not be possible: %s", p.operation, p.state, why)

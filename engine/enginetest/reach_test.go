@@ -4,7 +4,7 @@ import "runtime/debug"
 
 func stack() string { return string(debug.Stack()) }
 
-// everyState lists the states that a message can have when an operation meets it.
+// everyState lists the states in which an operation can meet a message.
 func everyState() []string {
 	return []string{
 		"active", "active expired", "locked", "locked expired", "lock run out", "lock run out expired",

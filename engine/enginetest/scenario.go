@@ -82,7 +82,7 @@ type part struct {
 	checked  bool // there is a line of dashes, so the results are compared
 }
 
-// A Command is one line of a scenario.
+// A Command is one line of a scenario, split into its parts.
 type Command struct {
 	Line    int // line number in the file
 	Name    string
@@ -99,7 +99,7 @@ func (c Command) Arg(i int) string {
 	return ""
 }
 
-// An Executor runs the commands of a scenario, through any protocol.
+// An Executor runs the commands of a scenario, for instance through a protocol.
 type Executor interface {
 	// Do runs a command and returns its result lines. A broker's refusal is a Refused; a
 	// command that this executor does not have is ErrUnsupported; any other error ends the
@@ -107,10 +107,10 @@ type Executor interface {
 	Do(c Command) ([]string, error)
 }
 
-// ErrUnsupported is returned by an Executor for a command that its protocol does not have.
+// ErrUnsupported is returned by an Executor for a command that it does not support.
 var ErrUnsupported = errors.New("the protocol does not have it")
 
-// Refused is the broker's refusal in a word or two.
+// Refused is a broker's refusal as scenarios write it, in a word or two.
 type Refused string
 
 func (r Refused) Error() string { return "refused: " + string(r) }
@@ -245,14 +245,14 @@ func (s *Scenario) Run(x Executor, lazily bool) (text string, err error) {
 	return out.String(), err
 }
 
-// ShownMessage is a message in a result.
+// ShownMessage is a message in a command's result.
 type ShownMessage struct {
 	Number     int64
 	Body       string
 	State      string // empty for an active message
 	Failed     int    // failed deliveries
 	Expires    time.Duration
-	Expiring   bool // Expires is set
+	Expiring   bool // whether Expires is set
 	Properties map[string]string
 }
 

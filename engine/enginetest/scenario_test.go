@@ -46,7 +46,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Only forwarding and idle entities need a sweeper for correct answers to clients: see
+// Clients need a sweeper for correct answers only from forwarding and idle entities: see
 // engine.Namespace.Sweep.
 func TestScenariosThatNeedASweeper(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.txt")
@@ -72,6 +72,6 @@ func TestScenariosThatNeedASweeper(t *testing.T) {
 		}
 	}
 	if needing == 0 {
-		t.Error("none needs a sweeper: then why is there one?")
+		t.Error("no scenario needs a sweeper, though Sweep's comment says that some do")
 	}
 }

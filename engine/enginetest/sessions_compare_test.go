@@ -12,7 +12,7 @@ func (t tenure) lock() engine.Lock {
 	return engine.Lock{By: t.by, Since: engine.Instant(t.since), RenewedAt: engine.Instant(t.renewedAt), Renewals: t.renewed}
 }
 
-// compare requires that everything is the same.
+// compare requires that the engine and the model have the same state.
 func (x *sessionWalk) compare() {
 	rows, err := x.ns.Browse(engine.Browse{Path: "q", Limit: 1 << 20})
 	if err != nil || len(rows) != len(x.w.messages) {

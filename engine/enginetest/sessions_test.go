@@ -12,10 +12,10 @@ import (
 	"mayfly/engine"
 )
 
-// TestSessionsAreTheModel runs the same random steps on the engine and sessionModel at a queue
-// with sessions, with a sweeper and without, and requires the same answers after every step;
-// with a sweeper, the same state too. Some turns are taken back, and now and then everything
-// is loaded again.
+// TestSessionsAreTheModel runs the same random steps on the engine and on sessionModel at a
+// queue with sessions, with and without a sweeper, and requires the same results after every
+// step; with a sweeper, also the same state. Some turns are rolled back, and sometimes
+// everything is loaded from the store again.
 func TestSessionsAreTheModel(t *testing.T) {
 	seed, walks := *seedFlag, *walksFlag
 	if seed == 0 {
@@ -37,7 +37,7 @@ func TestSessionsAreTheModel(t *testing.T) {
 type sessionWalk struct {
 	ns       *engine.Namespace
 	w        *sessionModel
-	sealed   *sessionModel // as it was when the last turn ended
+	sealed   *sessionModel // the model when the last turn ended
 	line     []string      // the sessions that were available then, in order
 	store    *remembered
 	sweeping bool
@@ -47,7 +47,7 @@ type sessionWalk struct {
 	nonce    uint64
 	links    uint64
 	tags     int
-	tokens   []string          // of deliveries, valid or not
+	tokens   []string          // of all deliveries, whether or not they are still valid
 	named    map[uint64]string // links of this turn that got the session they named
 	trace    []string
 }
@@ -147,7 +147,7 @@ func (x *sessionWalk) send() {
 		ttl := 1 + x.r.Int64N(8000)
 		c.TTL, m.own = span(ttl), x.w.now+ttl
 	}
-	if x.sweeping && x.chance(20) { // without a sweeper it may get its number later than messages sent after its time
+	if x.sweeping && x.chance(20) { // without a sweeper it may get its number after messages that are sent after its time
 		m.due = x.w.now + 1 + x.r.Int64N(4000)
 		c.ScheduledFor = engine.Instant(m.due)
 		m.own = max(0, m.own-x.w.now)
@@ -161,7 +161,7 @@ func (x *sessionWalk) send() {
 	x.logf("send %+v", *m)
 	seqs, err := x.ns.Send(x.now(), "q", []engine.Submission{s}, "")
 	if err != nil || int64(seqs[0]) != m.seq {
-		x.failf("it is #%v, %v", seqs, err)
+		x.failf("the sequence numbers are %v, %v", seqs, err)
 	}
 	x.w.messages = append(x.w.messages, m)
 }
@@ -190,7 +190,7 @@ func (x *sessionWalk) attach() {
 	}
 }
 
-// some returns a link, mostly an existing one.
+// some returns a link, usually one that exists.
 func (x *sessionWalk) some() (id uint64, l *sessionLink) {
 	if len(x.w.links) == 0 || x.chance(5) {
 		id = 1 + x.r.Uint64N(x.links+1)
@@ -218,14 +218,15 @@ func (x *sessionWalk) settle() {
 		return
 	}
 	outcome := engine.Outcome(x.r.IntN(5))
-	// One of the latest, mostly.
+	// Usually one of the latest.
 	at := max(0, len(x.tokens)-1-x.r.IntN(6))
 	x.logf("%v %s", outcome, x.tokens[at])
 	err := x.ns.Settle(x.now(), engine.Settlement{Token: token(x.tokens[at]), Outcome: outcome, Path: "q"})
 	x.expect(err, x.w.settle(x.tokens[at], outcome.String()))
 }
 
-// holder returns a link and the session it holds, in engine and model.
+// holder returns a link, the session that it holds, and the error of an operation that needs
+// the session.
 func (x *sessionWalk) holder() (engine.LinkID, string, string) {
 	id, l := x.some()
 	switch {
@@ -250,7 +251,7 @@ func (x *sessionWalk) renew() {
 	}
 }
 
-// update sets how long the next locks last.
+// update changes the duration of future locks.
 func (x *sessionWalk) update() {
 	x.w.lock = 5000 + 5000*x.r.Int64N(2)
 	x.logf("locks of %d ms", x.w.lock)
@@ -290,7 +291,7 @@ func (x *sessionWalk) detach() {
 	x.ns.Detach(x.now(), engine.LinkID(id), how)
 	x.w.close(id, how == engine.DetachedByClient)
 	if x.w.endedByThemselves[id] {
-		x.w.endedByThemselves[id] = false // it may have ended in this turn
+		x.w.endedByThemselves[id] = false // it may have ended by itself in this turn
 	}
 }
 
@@ -361,12 +362,12 @@ func (x *sessionWalk) delivered(d engine.Delivery, m *sessionMessage) {
 
 // --- turns ---
 
-// turn ends a turn as a broker does, or takes it back.
+// turn ends a turn as a broker does, or rolls it back.
 func (x *sessionWalk) turn() {
 	if x.sweeping {
 		x.sweep()
 	}
-	for _, l := range x.w.links { // without a sweeper a link has to ask
+	for _, l := range x.w.links { // without a sweeper a link must ask again
 		if !x.sweeping {
 			_ = x.ns.Credit(x.now(), engine.LinkID(l.id), 0) //nolint:errcheck // it is known to be there
 		}
@@ -479,13 +480,13 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 	}
 	for id, must := range x.w.endedByThemselves {
 		if x.sweeping && must {
-			x.failf("link %d should have been told of its end", id)
+			x.failf("link %d ended without being reported", id)
 		}
 	}
 }
 
-// restart loads everything again: all links are gone, and of session locks only the part in
-// locked messages survives.
+// restart loads everything from the store again: no link survives, and of session locks only
+// what locked messages store.
 func (x *sessionWalk) restart() {
 	x.logf("restart")
 	ns, err := x.store.load(x.now(), x.options())

@@ -8,7 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// remembered is a store in maps: the contents of batches, and nothing else.
+// remembered is a store in maps, which contain the records of committed batches and nothing
+// else.
 type remembered struct {
 	now      engine.Instant
 	entities map[engine.SubqueueID]engine.Entity
@@ -30,7 +31,7 @@ func newRemembered() *remembered {
 	}
 }
 
-// apply stores a batch. It refuses what a store need not be able to do.
+// apply stores a batch. It returns an error for batches that a store need not support.
 func (s *remembered) apply(b *engine.Batch) error {
 	if b.Hard {
 		s.now = b.Now
@@ -67,13 +68,13 @@ func (s *remembered) apply(b *engine.Batch) error {
 	for _, d := range b.DropSeen {
 		through := func(x engine.SeenIDs) bool { return x.Subqueue == d.Subqueue && x.N <= d.N }
 		if slices.ContainsFunc(b.Seen, through) {
-			return fmt.Errorf("what %d has seen is put and dropped, up to %d", d.Subqueue, d.N)
+			return fmt.Errorf("seen ids of subqueue %d are both stored and dropped, up to number %d", d.Subqueue, d.N)
 		}
 		s.seen = slices.DeleteFunc(s.seen, through)
 	}
 	for _, x := range b.Seen {
 		if slices.ContainsFunc(s.seen, func(o engine.SeenIDs) bool { return o.Subqueue == x.Subqueue && o.N >= x.N }) {
-			return fmt.Errorf("what %d has seen gets number %d, and there is a higher one", x.Subqueue, x.N)
+			return fmt.Errorf("seen ids of subqueue %d get number %d, which is not the highest", x.Subqueue, x.N)
 		}
 		s.seen = append(s.seen, engine.SeenIDs{Subqueue: x.Subqueue, N: x.N, At: x.At, Digests: slices.Clone(x.Digests)})
 	}
@@ -97,20 +98,20 @@ func (s *remembered) apply(b *engine.Batch) error {
 	}
 	for _, d := range b.DropContents {
 		if _, ok := s.contents[d.Key]; !ok && !s.bodies[d.Key] {
-			return fmt.Errorf("content %d is dropped and was never stored, or dropped before", d.Key)
+			return fmt.Errorf("content %d is dropped, but was never stored or already dropped", d.Key)
 		}
 		if d.HasBody != s.bodies[d.Key] {
-			return fmt.Errorf("content %d is dropped with body %v, and has %v", d.Key, d.HasBody, s.bodies[d.Key])
+			return fmt.Errorf("content %d is dropped with HasBody %v, but its body is stored: %v", d.Key, d.HasBody, s.bodies[d.Key])
 		}
 		delete(s.contents, d.Key)
 		delete(s.bodies, d.Key)
 	}
 	if len(b.Written) != len(b.Messages) {
-		return fmt.Errorf("there are %d contents written beside %d messages", len(b.Written), len(b.Messages))
+		return fmt.Errorf("the batch has %d Written for %d messages", len(b.Written), len(b.Messages))
 	}
 	for i, m := range b.Messages {
 		if s.holds(m) && b.Written[i] != s.contents[m.Content].Content {
-			return fmt.Errorf("what is written beside message %d is not its content", m.Key)
+			return fmt.Errorf("Written of message %d is not its content", m.Key)
 		}
 	}
 	for k, m := range s.messages {
@@ -121,7 +122,7 @@ func (s *remembered) apply(b *engine.Batch) error {
 	return nil
 }
 
-// holds reports whether an entity has m; others are garbage that Load skips.
+// holds reports whether m belongs to an entity; Load skips other messages as garbage.
 func (s *remembered) holds(m engine.Message) bool {
 	for _, e := range s.entities {
 		if m.Subqueue == e.ID || m.Subqueue == e.DeadLetterID || m.Subqueue == e.TransferID {

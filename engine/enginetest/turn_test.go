@@ -71,15 +71,15 @@ func (x *walk) settle() {
 	}
 	x.sealed = x.w.clone()
 	if len(x.ended) > 0 {
-		x.failf("links %v should have been told of their end", x.ended)
+		x.failf("links %v ended without being reported", x.ended)
 	}
 }
 
-// sparedLock means that a lock waited while something else was committed.
+// sparedLock records that a lock was not yet stored while something else was committed.
 var sparedLock = pair{"commit", "a lock that waits"}
 
-// spared removes the locks that the batch has left out from the durable state. Nothing else
-// may be missing there, and no lock that the store has.
+// spared removes from the durable state the locks that the batch omitted. The batch must not
+// have omitted anything else, nor a lock that the store has.
 func (x *walk) spared() {
 	for _, m := range x.durable.messages {
 		r := x.store.messages[engine.Key(m.key)]
@@ -90,15 +90,15 @@ func (x *walk) spared() {
 			x.failf("the renewal of the lock on %s #%d was left out", m.path(), m.seq)
 		}
 		m.until, m.token = int64(r.LockedUntil), ""
-		if r.LockedUntil != 0 { // an earlier one, which is not over for the store
+		if r.LockedUntil != 0 { // an earlier lock, which has not expired for the store
 			m.token = r.Token().String()
 		}
 		x.reached[sparedLock]++
 	}
 }
 
-// hardChange names a change that must be durable before any answer: anything but a lock, its
-// renewal, or use of an entity.
+// hardChange names a change that must be durable before any answer: anything except a lock, its
+// renewal, or the use of an entity.
 func hardChange(was, is *model) string {
 	if len(was.messages) != len(is.messages) || len(was.entities) != len(is.entities) {
 		return "something has come or gone"
@@ -139,7 +139,7 @@ func (x *walk) sweep() {
 	x.w.sweep()
 	for _, l := range links {
 		if x.w.link(l.id) == nil {
-			x.ended[l.id] = "not found" // gone with its idle entity
+			x.ended[l.id] = "not found" // the link ended when its idle entity was deleted
 		}
 	}
 	x.compare()
@@ -149,7 +149,7 @@ func (x *walk) sweep() {
 }
 
 // match lets the engine serve its links. Without a sweeper a waiting receiver does not learn
-// that a lock has run out: there it asks again.
+// that a lock has expired, so it asks again.
 func (x *walk) match() {
 	if !x.sweeping {
 		for _, l := range x.w.links {
@@ -169,9 +169,9 @@ func (x *walk) match() {
 	}
 }
 
-// effects compares deliveries and ended links: each delivery is the head of its subqueue at
-// its turn, goes to a link there with credit, and afterwards no link with credit has any
-// message left to get. The order in which subqueues are served is up to the engine.
+// effects compares deliveries and ended links. Each delivery is the head of its subqueue in
+// turn and goes to a link with credit there, and afterwards no message is left for a link with
+// credit. The engine chooses the order of subqueues.
 func (x *walk) effects(fx engine.Effects) {
 	served, sure := map[uint64]int{}, map[uint64]bool{}
 	for _, l := range x.w.links {
@@ -183,7 +183,7 @@ func (x *walk) effects(fx engine.Effects) {
 			x.failf("link %d got #%d without credit", d.Link, d.Message.Seq)
 		}
 		m := x.w.head(l.in, l.dead)
-		if m == nil || m.seq != int64(d.Message.Seq) { // a look at another place has dead-lettered it before
+		if m == nil || m.seq != int64(d.Message.Seq) { // serving another subqueue has dead-lettered the expected message to this one
 			for _, o := range x.w.links {
 				if o.credit > 0 {
 					x.w.head(o.in, o.dead)
@@ -204,8 +204,8 @@ func (x *walk) effects(fx engine.Effects) {
 		served[l.id]++
 	}
 	for _, l := range slices.Clone(x.w.links) {
-		// A link that does not wait, or was served for once, has gone before a look at another
-		// subqueue dead-letters a message to where it was.
+		// A link that does not wait, or gets a single message, may have ended before serving
+		// another subqueue dead-lettered a message to the link's.
 		gone := l.dead && l.once && l.served || l.noWait && !sure[l.id]
 		if l.credit > 0 {
 			if m := x.w.head(l.in, l.dead); m != nil && !gone {
@@ -232,7 +232,7 @@ func (x *walk) effects(fx engine.Effects) {
 		x.expect(e.Err, want)
 	}
 	if len(x.ended) > 0 {
-		x.failf("links %v should have been told of their end", x.ended)
+		x.failf("links %v ended without being reported", x.ended)
 	}
 	x.compare()
 }
@@ -249,7 +249,7 @@ func (x *walk) delivered(d engine.Delivery, m *message, remove bool, by string) 
 		x.failf("delivered is %s #%d (%s), count %d, expiry %d, TTL %v, deleted %v; the model has %s #%d (%s), count %d, expiry %d", d.Path, d.Message.Seq, d.Content.MessageID(), d.Message.DeliveryCount, d.Expires, d.TTL(), d.Deleted, m.path(), m.seq, m.tag, m.count, expires(m))
 	}
 	if m.until != 0 || m.due != 0 {
-		x.failf("delivered %s #%d is not to be had", m.path(), m.seq)
+		x.failf("delivered %s #%d, which is not available", m.path(), m.seq)
 	}
 	x.w.take(m, remove, d.Token().String(), by)
 	if !remove {
@@ -263,21 +263,21 @@ func (x *walk) delivered(d engine.Delivery, m *message, remove bool, by string) 
 	x.fresh = append(x.fresh, reading{d.Pin, d.Message.Content})
 }
 
-// rollback is a store that refuses the batch.
+// rollback rolls back a turn, as when the store refuses its batch.
 func (x *walk) rollback(flushed bool) {
 	x.logf("rollback, flushed %v", flushed)
 	if flushed {
 		x.ns.Flush(x.now(), true)
 	}
 	x.ns.Rollback()
-	x.ns.DiscardStaged(x.given) // their senders do not try again
+	x.ns.DiscardStaged(x.given) // their senders do not retry
 	x.given = nil
 	x.fresh, x.ended = nil, map[uint64]string{}
 	x.back(x.sealed)
 }
 
-// back restores the model as it was, at the present time; uses of entities in between may
-// stand or not.
+// back restores a former model, at the current time. Uses of entities in between may count or
+// not.
 func (x *walk) back(was *model) {
 	now := x.w.now
 	x.w = was.clone()
@@ -301,8 +301,8 @@ func (x *walk) back(was *model) {
 	}
 }
 
-// reload loads the stored state into a new namespace, which must be the same; now and then the
-// walk goes on there, as after a crash.
+// reload loads the stored state into a new namespace, which must be equal. Sometimes the walk
+// continues with it, as after a crash.
 func (x *walk) reload() {
 	o := engine.Options{Limits: x.limits, Keys: engine.NewKeys(1), Nonce: func() uint64 { return 0 }}
 	ns, err := x.store.load(x.now(), o)
@@ -314,7 +314,7 @@ func (x *walk) reload() {
 	}
 	w := x.durable.clone()
 	w.now = x.w.now
-	for _, l := range w.links { // the clock of the entities they held stood
+	for _, l := range w.links { // the idle timer of the entities that they used did not run
 		for e := l.in; e != nil; e = e.topic {
 			s, err := ns.State(engine.Path(e.path))
 			if err != nil {
@@ -332,7 +332,7 @@ func (x *walk) reload() {
 
 func (x *walk) crash() {
 	x.logf("crash")
-	for k := range x.store.bodies { // staged in vain: garbage after an open
+	for k := range x.store.bodies { // staged but unused bodies: garbage after an open
 		if _, ok := x.store.contents[k]; !ok {
 			delete(x.store.bodies, k)
 		}

@@ -7,8 +7,8 @@ import (
 	"mayfly/engine"
 )
 
-// visit brings one message into a random state and lets a random operation meet it: random
-// steps alone reach some states too seldom.
+// visit brings one message into a random state and runs a random operation on it, because
+// random steps alone seldom reach some states.
 func (x *walk) visit() {
 	state := one(x, everyState()...)
 	operation := one(x, everyOperation()...)
@@ -50,8 +50,8 @@ func (x *walk) visit() {
 	}
 }
 
-// prepare creates a message in this state, unless something comes in between: a rollback, for
-// instance.
+// prepare creates a message in this state. It may fail, for instance because of a rollback in
+// between.
 func (x *walk) prepare(state string) *message {
 	const path = "visited"
 	c := config{lock: 5000, deliveries: 5, keep: x.chance(50), status: "Active"}
@@ -72,7 +72,7 @@ func (x *walk) prepare(state string) *message {
 		due = x.w.now + 10
 	}
 	x.sendOne(path, due)
-	if len(x.w.at(e, false)) == 0 { // over the quota
+	if len(x.w.at(e, false)) == 0 { // the quota is exceeded
 		return nil
 	}
 	all := x.w.at(e, false)
@@ -82,7 +82,7 @@ func (x *walk) prepare(state string) *message {
 	return m
 }
 
-// change gives an entity, without receivers if necessary, another description.
+// change changes an entity's description, which may end its links.
 func (x *walk) change(e *entity, to func(*config)) {
 	c := e.cfg
 	to(&c)
@@ -183,7 +183,7 @@ func (x *walk) lock(m *message) bool {
 	x.receiveOnce(m.path(), engine.PeekLock)
 	x.forced = nil
 	x.settle()
-	// After a rollback the model's messages are others.
+	// After a rollback the model has other message objects.
 	for _, o := range x.w.messages {
 		if o.key == m.key && o != m {
 			return false

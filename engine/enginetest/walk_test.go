@@ -11,15 +11,14 @@ import (
 	"mayfly/engine"
 )
 
-// A step of a walk is its operation, and the seed of everything that is drawn while it is
-// taken. The remaining steps keep their meaning if others are left out: this is how a failing
-// walk is shortened.
+// A step of a walk is an operation, and the seed of all random numbers drawn in it. So steps
+// keep their meaning when others are omitted, which is how a failing walk is shortened.
 type step struct {
 	name string
 	seed uint64
 }
 
-// A walk takes the engine and the model through the same steps.
+// A walk runs the same steps on the engine and on the model.
 type walk struct {
 	ns       *engine.Namespace
 	w        *model
@@ -36,21 +35,21 @@ type walk struct {
 	keys            *engine.Keys
 	nonce, links    uint64
 	tags            int
-	ghosts          []*message // deleted messages, the latest last
+	ghosts          []*message // deleted messages, latest last
 	alive           map[uint64]*message
-	ended           map[uint64]string     // links whose end is to be reported
-	fresh, held     []reading             // bodies of deliveries, of this batch and of earlier ones
-	given           []engine.Submission   // to transactions, in this turn
-	positions       map[engine.Key]string // where messages are, by events alone
+	ended           map[uint64]string     // links whose end must be reported, with the error
+	fresh, held     []reading             // bodies of deliveries that are not read yet, of this batch and of earlier ones
+	given           []engine.Submission   // added to transactions in this turn
+	positions       map[engine.Key]string // where each message is, by events alone
 	topics          map[string]bool       // which paths are topics, by events alone
-	slow            *slowly               // a purge on its way
-	forced          *message              // the message to visit, instead of a random one
+	slow            *slowly               // a purge in progress
+	forced          *message              // the message to operate on, instead of a random one
 }
 
-// A pair is an operation met by a message in a state.
+// A pair is an operation and the state of a message that it met.
 type pair struct{ operation, state string }
 
-// A reading is a body that was handed out and not read yet.
+// A reading is a delivered body that is not read yet.
 type reading struct {
 	pin     engine.BodyPin
 	content engine.Key
@@ -94,7 +93,7 @@ func (x *walk) options() engine.Options {
 
 func (x *walk) now() engine.Instant { return engine.Instant(x.w.now) }
 
-// take takes one step.
+// take runs one step.
 func (x *walk) take(s step) {
 	x.r = rand.New(rand.NewPCG(s.seed, 1))
 	operations()[s.name](x)
@@ -158,7 +157,7 @@ func (x *walk) name(kind byte) string {
 	return one(x, "t1", "T2", "q1") + "/Subscriptions/" + one(x, "s1", "S2", "s3")
 }
 
-// any returns the path of an entity, seldom of a missing one, in some case.
+// any returns the path of an entity with random case, sometimes of a missing one.
 func (x *walk) any() string {
 	if x.forced != nil {
 		return x.forced.in.path
@@ -175,7 +174,7 @@ func (x *walk) any() string {
 	return path
 }
 
-// randomPath returns any path, now and then a dead-letter queue.
+// randomPath returns any path, sometimes of a dead-letter queue.
 func (x *walk) randomPath() string {
 	if x.forced != nil {
 		return x.forced.path()
@@ -186,8 +185,8 @@ func (x *walk) randomPath() string {
 	return x.any()
 }
 
-// target returns a message: first a state is drawn, then a message in it, so that rare ones
-// have their turn.
+// target draws a state and then a message in that state, so that messages in rare states are
+// drawn too.
 func (x *walk) target(operation string) *message {
 	if x.forced != nil {
 		x.reached[pair{operation, x.state(x.forced)}]++
@@ -195,7 +194,7 @@ func (x *walk) target(operation string) *message {
 	}
 	by := map[string][]*message{}
 	var states []string
-	x.removeGhosts() // after a rollback, a new message may get the key of one that was undone
+	x.removeGhosts() // after a rollback, a new message may get the key of an undone one
 	for _, m := range append(slices.Clone(x.w.messages), x.ghosts...) {
 		s := x.state(m)
 		if len(by[s]) == 0 {
@@ -215,14 +214,14 @@ func (x *walk) target(operation string) *message {
 	return one(x, by[s]...)
 }
 
-// removeGhosts removes the ghosts whose key a message of the model has.
+// removeGhosts removes ghosts whose key is used by a message of the model.
 func (x *walk) removeGhosts() {
 	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
 		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })
 	})
 }
 
-// met records every message of a subqueue as met by an operation on it.
+// met records that an operation met every message of a subqueue.
 func (x *walk) met(operation, path string) {
 	e, dead := x.w.find(path)
 	for _, m := range x.w.messages {
@@ -341,8 +340,8 @@ func (x *walk) advance() {
 	x.logf("%v later", span(by))
 }
 
-// finish releases everything read and commits until nothing is pending: the store must then
-// keep the contents in use, and no others.
+// finish releases all bodies and commits until nothing is pending. Then the store must contain
+// the contents in use, and no others.
 func (x *walk) finish() {
 	for _, t := range x.w.transactions {
 		if _, err := x.ns.Discharge(x.now(), engine.TxID(t.id), engine.Rollback); err != nil && !errIs(err, engine.ErrTransaction) {

@@ -2,7 +2,7 @@ package enginetest
 
 import "mayfly/engine"
 
-// Taking credit back, in both walks and in the model of the first.
+// This file withdraws credit, in both walks and in the model of the first.
 
 func (x *walk) withdraw() {
 	id, n := x.anyLink(), x.r.IntN(4)

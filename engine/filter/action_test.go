@@ -75,7 +75,8 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// Spare capacity behind the original's properties belongs to others.
+// An action must not write into the spare capacity of the original's properties, which may
+// belong to others.
 func TestActionSharesNothing(t *testing.T) {
 	most := props("a", 1, "b", 2, "other", 3)
 	m := filter.Message{Properties: most[:2:3]}
@@ -112,7 +113,7 @@ func TestActionOnSystemProperties(t *testing.T) {
 					t.Errorf("%q, %v; want %q", *field(&got), err, want)
 				}
 				*field(&got) = "before"
-				m.EmptySessionID = name == "SessionId" && strings.HasSuffix(text, "''") // an id like others
+				m.EmptySessionID = name == "SessionId" && strings.HasSuffix(text, "''") // an empty SessionId is a valid id
 				if d := cmp.Diff(m, got); d != "" {
 					t.Error(d)
 				}
@@ -178,7 +179,7 @@ func TestActionErrors(t *testing.T) {
 				t.Errorf("%v, want %s", err, want)
 			}
 			if d := cmp.Diff(m, got); d != "" {
-				t.Errorf("half of the action was carried out: %s", d)
+				t.Errorf("part of the failed action was applied: %s", d)
 			}
 		})
 	}

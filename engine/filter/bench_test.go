@@ -41,8 +41,8 @@ func BenchmarkSQL(b *testing.B) {
 	}
 }
 
-// BenchmarkIndex does one Match, which finds one filter, with few filters and with many, all
-// on the same properties: the time should be about the same.
+// BenchmarkIndex runs a Match that finds one filter, among few filters and among many, all on
+// the same properties: the time should be about the same.
 func BenchmarkIndex(b *testing.B) {
 	for _, n := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n, " filters"), func(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkIndexChange does one Add and one Remove at 100,000 filters.
+// BenchmarkIndexChange runs one Add and one Remove with 100,000 filters in the index.
 func BenchmarkIndexChange(b *testing.B) {
 	var x filter.Index[int]
 	for i := range 100_000 {

@@ -21,7 +21,7 @@ func parseCorrelation(t *testing.T, text string) *filter.Correlation {
 	return c
 }
 
-// selects reports whether c matches m, checked in each possible way.
+// selects reports whether c matches m, and requires that Matches, an Index and Explain agree.
 func selects(t *testing.T, c *filter.Correlation, m *filter.Message) bool {
 	t.Helper()
 	want := c.Matches(m)
@@ -84,7 +84,7 @@ func TestCorrelation(t *testing.T) {
 				t.Errorf("matches: %v", got)
 			}
 			if selects(t, parseCorrelation(t, text), &filter.Message{}) {
-				t.Error("matches a message without anything")
+				t.Error("matches an empty message")
 			}
 		})
 	}
@@ -104,12 +104,12 @@ func TestCorrelation(t *testing.T) {
 	})
 }
 
-// FILT-15: numbers are equal by value, all else by type and value.
+// FILT-15: numbers are equal by value, everything else by type and value.
 func TestCorrelationTypes(t *testing.T) {
 	number := func(k value.Kind) value.Value { return decimalOf(k, "2") }
 	two := []value.Value{number(value.UByte), number(value.Byte), number(value.UShort), number(value.Short), number(value.UInt), number(value.Int), number(value.Long), number(value.ULong)}
 	two = append(two, value.OfDouble(2), value.OfFloat(2), number(value.Decimal32), number(value.Decimal64), number(value.Decimal128), decimalOf(value.Decimal128, "2.00 (IEEE 754)"), decimalOf(value.Decimal64, "0.2E+1"))
-	one := []value.Value{ // each of a type or a number of its own
+	one := []value.Value{ // values of different types, and different numbers
 		value.OfString("2"), value.OfSymbol("2"), value.OfURI("2"), value.OfChar('2'), value.OfBinary([]byte("2")), value.OfRaw([]byte("2")), value.OfTimestamp(2), value.OfTimespan(2), value.OfDateTimeOffset(2),
 		value.OfBool(true), {}, value.OfUUID([16]byte{2}), value.OfLong(3), value.OfLong(-2), value.OfULong(math.MaxUint64), value.OfLong(-1), value.OfDouble(2.5), value.OfFloat(0.1), value.OfLong(1<<53 + 1),
 		value.OfDouble(math.Nextafter(2, 3)), decimalOf(value.Decimal128, "2.0001"), value.OfULong(math.MaxUint64 - 1), value.OfLong(math.MaxInt64), value.OfDouble(1e300),
@@ -147,7 +147,7 @@ func TestCorrelationTypes(t *testing.T) {
 }
 
 func TestCorrelationText(t *testing.T) {
-	for text, want := range map[string]string{ // empty means the same
+	for text, want := range map[string]string{ // empty means unchanged
 		`{"ContentType":"ct","CorrelationId":"c","Label":"l","MessageId":"m","ReplyTo":"r","ReplyToSessionId":"rs","SessionId":"s","To":"t","Properties":{"A":1,"a":"x","b":true}}`: "",
 		` { "label" : "x" , "PROPERTIES" : { "b" : -2 , "a" : 1.50 } } `: `{"Label":"x","Properties":{"a":1.5,"b":-2}}`,
 		`{"Label":"\u003cé\u003e","To":null,"Properties":null}`:          `{"Label":"\u003cé\u003e"}`,

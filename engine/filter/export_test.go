@@ -1,7 +1,7 @@
 package filter
 
-// Groups returns how many sets of properties the filters of x use, which is what Match goes
-// through.
+// Groups returns how many sets of properties the filters of x use. The cost of Match is
+// proportional to it.
 func (x *Index[T]) Groups() int { return len(x.groups) }
 
 // Collide makes all filters of a group have the same hash.

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// fuzzMessages have values for most names that occur.
+// fuzzMessages returns messages with values for most names that occur.
 func fuzzMessages() []*filter.Message {
 	return []*filter.Message{
 		{},
@@ -47,7 +47,7 @@ func FuzzParseSQL(f *testing.F) {
 		if e := new(filter.SyntaxError); errors.As(err, &e) && e.Text == "More than 100 brackets are open." {
 			bracketed = first
 		} else if err != nil {
-			t.Fatalf("%q cannot be in brackets: %v", text, err)
+			t.Fatalf("%q cannot be put in brackets: %v", text, err)
 		}
 		for _, m := range fuzzMessages() {
 			ok, err := first.Matches(m)
@@ -111,11 +111,11 @@ func FuzzParseCorrelation(f *testing.F) {
 		}
 		again, err := filter.ParseCorrelation(c.Text())
 		if err != nil || again.Text() != c.Text() {
-			t.Fatalf("%q is written %s, and again %v, %v", text, c.Text(), again, err)
+			t.Fatalf("%q is formatted as %s, which is parsed as %v, %v", text, c.Text(), again, err)
 		}
 		for _, m := range fuzzMessages() {
 			if selects(t, c, m) != again.Matches(m) {
-				t.Errorf("%q and %s do not match the same", text, c.Text())
+				t.Errorf("%q and %s do not match the same messages", text, c.Text())
 			}
 		}
 	})
@@ -127,7 +127,7 @@ func FuzzLike(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s, pattern, escape string) {
 		if len(s)*len(pattern) > 1<<14 || len(characters(escape)) > 1 {
-			return // the table would be large, the escape refused
+			return // the table would be too large, or the escape is refused
 		}
 		checkLike(t, s, pattern, escape)
 	})

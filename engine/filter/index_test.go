@@ -18,7 +18,7 @@ func matches(x *filter.Index[int], m *filter.Message) map[int]int {
 	return found
 }
 
-// FILT-18: the cost of Match depends on the sets of keys, not on the filters.
+// FILT-18: the cost of Match depends on the number of key sets, not of filters.
 func TestIndexOfMany(t *testing.T) {
 	var x filter.Index[int]
 	for i := range 100_000 {
@@ -66,7 +66,7 @@ func TestIndexCollisions(t *testing.T) {
 	}
 }
 
-// Random filters and messages, matched by the index and one by one.
+// TestIndexAgainstMatches matches random filters and messages with an index and one by one.
 func TestIndexAgainstMatches(t *testing.T) {
 	d := drawer{rand.New(rand.NewPCG(18, 1))}
 	names := []string{"a", "A", "b", "c"}
@@ -100,7 +100,7 @@ func TestIndexAgainstMatches(t *testing.T) {
 		case n < 8 && len(in) > 0:
 			i := d.IntN(len(in))
 			c := *in[i].c
-			c.Properties = append(value.Properties(nil), c.Properties...) // an equal one will do
+			c.Properties = append(value.Properties(nil), c.Properties...) // an equal filter is enough
 			x.Remove(&c, in[i].t)
 			in = append(in[:i], in[i+1:]...)
 		case n == 8:
@@ -135,7 +135,7 @@ func TestIndexAgainstMatches(t *testing.T) {
 		x.Remove(f.c, f.t)
 	}
 	if x.Groups() != 0 {
-		t.Errorf("%d groups are left of nothing", x.Groups())
+		t.Errorf("%d groups are left in an empty index", x.Groups())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// characters returns what _ counts: code points, and bytes that are part of none.
+// characters returns what _ matches: code points, and bytes that are not part of one.
 func characters(s string) []string {
 	var all []string
 	for s != "" {
@@ -21,8 +21,8 @@ func characters(s string) []string {
 	return all
 }
 
-// naiveLike is LIKE by the book, with a table of which prefixes match which. ok is false for
-// an escape at the end.
+// naiveLike implements LIKE with a table of which prefixes match which. ok is false if the
+// pattern ends with an escape.
 func naiveLike(s, pattern, escape string) (match, ok bool) {
 	type step struct {
 		any, run bool
@@ -105,7 +105,7 @@ func TestLikeAgainstTable(t *testing.T) {
 		}
 		checkLike(t, draw(14), draw(8), escape)
 	}
-	// Pieces of more than 64 characters, with and without frequent ones.
+	// Random pieces of more than 64 characters, with and without frequent ones.
 	for range 300 {
 		s := strings.Repeat("ab", 100) + draw(20) + strings.Repeat("ba", 60)
 		n := r.IntN(100)
@@ -113,7 +113,7 @@ func TestLikeAgainstTable(t *testing.T) {
 	}
 }
 
-// Patterns that a backtracking matcher would not finish in years.
+// TestLikeEnds uses patterns that a backtracking matcher would not finish in years.
 func TestLikeEnds(t *testing.T) {
 	text := strings.Repeat("a", 60_000)
 	for _, pattern := range []string{
@@ -128,7 +128,7 @@ func TestLikeEnds(t *testing.T) {
 			t.Errorf("FILT-22 %.10s… matches: %v, %v", pattern, ok, err)
 		}
 	}
-	// A pattern as long as a property may be takes memory in proportion.
+	// A pattern as long as a property can be needs memory in proportion to its length.
 	var wide strings.Builder
 	for r := rune(0x4e00); wide.Len() < 60_000; r++ {
 		wide.WriteRune(r)

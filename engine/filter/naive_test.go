@@ -11,11 +11,11 @@ import (
 )
 
 // This is a second evaluator, written from the specification and the package's comment for
-// clarity alone. It works on trees of its own, which it formats as text for the real one.
+// clarity alone. It uses its own trees, which it formats as text for the real one.
 
-// These are the values of the naive evaluator: nil (unknown), bool, *big.Int, float32,
-// float64, exact (a decimal), string, instant, duration, and value.Value for values that can
-// only be equal.
+// These are the values of the naive evaluator: nil (unknown), bool, *big.Int, float32, float64,
+// exact (a decimal), string, instant, duration, and value.Value for values that can only be
+// compared for equality.
 type (
 	exact    float64
 	instant  struct{ ticks *big.Int } // since 0001
@@ -273,8 +273,8 @@ func relate(a, b any) string {
 	return "differ"
 }
 
-// meet converts two numbers, at least one with a fraction, to floating point; small means that
-// they are floats. ok is false for anything else.
+// meet converts two numbers, at least one of them with a fraction, to floating point; small
+// means that they are float32. ok is false for anything else.
 func meet(a, b any) (x, y float64, small, ok bool) {
 	rank := func(v any) int {
 		switch v.(type) {

@@ -26,7 +26,7 @@ var (
 
 const themes = 6
 
-// value draws one that is comparable with others of its theme.
+// value draws a value that is comparable with others of its theme.
 func (d drawer) value(theme int) value.Value {
 	switch theme {
 	case 0:
@@ -90,7 +90,7 @@ func (d drawer) property() *node {
 	return &node{op: pick(d, "prop", "prop", "prop", "p"), name: d.respell(pick(d, append(ownNames, "gone")...))}
 }
 
-// respell changes the case of a name now and then.
+// respell sometimes changes the case of a name.
 func (d drawer) respell(name string) string {
 	switch d.IntN(4) {
 	case 0:
@@ -187,7 +187,7 @@ func (d drawer) world() (world, *filter.Message) {
 	return w, m
 }
 
-// A printer writes a tree with the brackets that it needs, and some more.
+// A printer formats a tree with the brackets that it needs, and some more.
 type printer struct {
 	drawer
 	params value.Properties
@@ -299,7 +299,7 @@ func (p *printer) name(name string) string {
 	}
 }
 
-// constant writes a literal if there is an atomic one, else a parameter.
+// constant writes a literal if an atomic one exists, else a parameter.
 func (p *printer) constant(v value.Value) string {
 	text := v.Text()
 	switch v.Kind() {
@@ -321,7 +321,7 @@ func (p *printer) constant(v value.Value) string {
 	return name
 }
 
-// elementary returns the conditions of a tree that contain none.
+// elementary returns the conditions of a tree that do not contain other conditions.
 func elementary(n *node) []*node {
 	if n.op != "and" && n.op != "or" && n.op != "not" {
 		return []*node{n}
@@ -372,7 +372,7 @@ func TestAgainstNaive(t *testing.T) {
 			}
 			clauses, nodes := f.Explain(m), elementary(tree)
 			if len(clauses) != len(nodes) {
-				t.Fatalf("%s has %d elementary conditions, explained are %d", text, len(nodes), len(clauses))
+				t.Fatalf("%s has %d elementary conditions, %d are explained", text, len(nodes), len(clauses))
 			}
 			for i, c := range clauses {
 				if want := outcome(nodes[i].truth(w)); c.Result != want || (c.Error != "") != (want == filter.Failed) {

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// A selector of JMS may use BETWEEN, which a rule may not, and ParseSelector returns the
-// headers that it reads.
+// A JMS selector can use BETWEEN, which a rule cannot, and ParseSelector returns the headers
+// that it uses.
 func TestSelector(t *testing.T) {
 	m := &filter.Message{Properties: value.Properties{{Name: "n", Value: value.OfInt(5)}, {Name: "jmstype", Value: value.OfString("a")}}}
 	for text, want := range map[string]bool{
@@ -20,8 +20,8 @@ func TestSelector(t *testing.T) {
 		"n NOT BETWEEN 6 AND 7":               true,
 		"n NOT BETWEEN 4 + 1 AND 7":           false,
 		"NOT n BETWEEN 4 AND 7":               false,
-		"missing NOT BETWEEN 4 AND 7":         false, // unknown
-		"BETWEEN = 1 OR n = 5":                true,  // a name where the keyword cannot be
+		"missing NOT BETWEEN 4 AND 7":         false, // the result is unknown
+		"BETWEEN = 1 OR n = 5":                true,  // BETWEEN is a name where the keyword cannot be
 		"n = 5 AND x BETWEEN 1 AND 2":         false,
 	} {
 		f, _, err := filter.ParseSelector(text)

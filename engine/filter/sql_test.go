@@ -148,7 +148,7 @@ func TestSQL(t *testing.T) {
 		{"FILT-21 what it does not know", &filter.Message{Properties: props("long", value.OfTimespan(math.MaxInt64))}, []sqlCase{
 			{"sys.TimeToLive = long", T}, {"sys.ExpiresAtUtc IS NULL", T}, {"sys.ScheduledEnqueueTimeUtc IS NULL", T}, {"sys.Size IS NULL", T}, {"sys.DeliveryCount = 0", T}, {"sys.State = 0", T}, {"sys.DeadLetterSource = 'q'", U}, {"EXISTS(sys.ViaPartitionKey)", F},
 		}},
-		{"FILT-34", m, []sqlCase{ // the published grammar, where ours was narrower
+		{"FILT-34", m, []sqlCase{ // the published grammar, where the parser was stricter
 			{"NOT" + " NOT a = 1", T}, {"NOT" + strings.Repeat(" NOT", 2) + " a = 1", F}, {"NOT" + " NOT gone", U}, {"a = 1 AND NOT" + " NOT (a = 2)", F}, {"- -a = 1", T}, {"-+-a = 1", T}, {"--9223372036854775807 > 0", T}, {"- -(a) + 1 = 2", T}, {"-9223372036854775808 < 0", T},
 			{"[sys].Label = 'l1'", T}, {"\"SYS\".[label] = 'l1'", T}, {"[user].a = 1", T}, {"[sys] IS NULL", T}, {"a * .5 = 0.5", T}, {"a + 1. = 2", T}, {".5E1 = 5", T}, {"1.E1 = 10", T}, {"a>.5", T}, {"a IN(.5,1.)", T},
 		}},
@@ -232,8 +232,8 @@ func TestParameters(t *testing.T) {
 	})
 }
 
-// The truth tables of the logic, with operands of every kind that can be true, false or
-// unknown.
+// TestTruthTables tests the truth tables of the operators, with operands of every kind that can
+// be true, false or unknown.
 func TestTruthTables(t *testing.T) {
 	m := &filter.Message{Properties: props("t", true, "f", false, "n", nil, "a", 1)}
 	operands := map[filter.Result][]string{
@@ -241,7 +241,7 @@ func TestTruthTables(t *testing.T) {
 		F: {"FALSE", "f", "a = 2", "EXISTS(z)", "(NOT t)", "a IS NULL"},
 		U: {"NULL", "n", "z", "z = 1", "(NOT z)", "a = n", "z IN (1)", "z LIKE 'x'"},
 	}
-	// As in the specification.
+	// The truth tables are those of the specification.
 	for _, row := range []struct{ a, b, and, or, not filter.Result }{
 		{T, T, T, T, F}, {T, F, F, T, F}, {T, U, U, T, F}, {F, F, F, F, T}, {F, U, F, U, T}, {U, U, U, U, U},
 	} {
@@ -338,7 +338,7 @@ func TestNewID(t *testing.T) {
 			}
 			seen[p.Value] = true
 			if again.Properties[i] != p {
-				t.Errorf("the same again gives %v, not %v", again.Properties[i], p)
+				t.Errorf("a second evaluation gives %v, not %v", again.Properties[i], p)
 			}
 		}
 	}

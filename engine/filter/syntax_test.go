@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// These are the system properties that a filter may read, and an action change.
+// These are the system properties that a filter can read, and those that an action can set.
 const (
 	permitted        = permittedTargets + ", SequenceNumber, EnqueuedSequenceNumber, EnqueuedTimeUtc, ExpiresAtUtc, Size, DeadLetterSource, DeliveryCount, State, LockedUntilUtc, LockToken"
 	permittedTargets = "MessageId, CorrelationId, SessionId, ReplyTo, ReplyToSessionId, Label, To, ContentType, PartitionKey, ViaPartitionKey, TimeToLive, ScheduledEnqueueTimeUtc, ForcePersistence"

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Conditions are counted before they are parsed.
+// The number of conditions is checked before they are parsed.
 func TestCorrelationIsBounded(t *testing.T) {
 	members := func(n int) string {
 		var b strings.Builder
@@ -31,7 +31,7 @@ func TestCorrelationIsBounded(t *testing.T) {
 				t.Errorf("it takes %d bytes", n)
 			}
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("it is %v", err)
+				t.Errorf("the error is %v", err)
 			}
 		})
 	}

@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", query, wrong, d)
 		}
 		if again, wrong := history.ParseFilter(got.Values(), engine.DefaultLimits()); again != got || len(wrong) > 0 {
-			t.Errorf("%s: written as %q, which reads %+v, %v", query, got.Values().Encode(), again, wrong)
+			t.Errorf("%s: formatted as %q, which is parsed as %+v, %v", query, got.Values().Encode(), again, wrong)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestInvalidParamsAreReported(t *testing.T) {
 		}
 		for name, err := range wrong {
 			if !errors.Is(err, engine.ErrArgument) || f.Values().Has(name) {
-				t.Errorf("%s: %v, and it is read as %+v", query, err, f)
+				t.Errorf("%s: %v, parsed as %+v", query, err, f)
 			}
 		}
 	}

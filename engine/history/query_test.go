@@ -18,7 +18,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// asks returns a broker on a store with these events in its history.
+// asks returns a broker on a store whose history contains these events.
 func asks(t *testing.T, events []engine.Event) *broker.Broker {
 	t.Helper()
 	var s memory.Store
@@ -50,7 +50,7 @@ func happened(n int) []engine.Event {
 	return events
 }
 
-// picks reports whether a filter should select an event, in an independent implementation.
+// picks reports whether a filter should select an event; it is an independent implementation.
 func picks(f history.Filter, e engine.Event) bool {
 	sys := e.Path == "" || e.Kind == engine.EventEntityAutoDeleted
 	scope := map[history.Scope]bool{history.Notable: e.Audit || sys, history.Audit: e.Audit, history.System: sys, history.All: true}[f.Scope]
@@ -72,7 +72,7 @@ func TestQueryFindsMatchingEvents(t *testing.T) {
 				{Path: "orders", Actor: "10.0", Text: "odd", From: 1_000_100}, {NamespaceOnly: true},
 			} {
 				f := rest
-				f.Scope, f.Group, f.Until = scope, group, cmp.Or(f.Until, 2_000_000) // events of the broker itself come later
+				f.Scope, f.Group, f.Until = scope, group, cmp.Or(f.Until, 2_000_000) // events of the broker itself are later
 				var want, got []uint64
 				for _, e := range slices.Backward(events) {
 					if picks(f, e) {
@@ -124,12 +124,12 @@ func TestQueryIsContinued(t *testing.T) {
 				found = append(found, e.N)
 			}
 			if again = part.Next != (engine.HistoryCursor{}); again != part.Incomplete {
-				t.Errorf("look %d goes on: %v, short: %v", looks, again, part.Incomplete)
+				t.Errorf("query %d can be continued: %v, incomplete: %v", looks, again, part.Incomplete)
 			}
 			f.Before = part.Next
 		}
 		if d := gocmp.Diff([]uint64{many, 1}, found); d != "" || looks != times {
-			t.Errorf("%d looks of %v (-want +got):\n%s", looks, patience, d)
+			t.Errorf("%d queries of %v (-want +got):\n%s", looks, patience, d)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestQueryWithoutHistory(t *testing.T) {
 	}
 }
 
-// Every kind is in one group, so that filters by group miss no new kind.
+// Every kind is in one group, so that filters by group do not miss a new kind.
 func TestEveryKindHasItsGroup(t *testing.T) {
 	for k := engine.EventSent; !strings.HasPrefix(k.String(), "event-"); k++ {
 		if g := history.GroupOf(k); g == history.AnyGroup {
@@ -152,7 +152,7 @@ func TestEveryKindHasItsGroup(t *testing.T) {
 		}
 	}
 	if g := history.GroupOf(250); g != history.AnyGroup {
-		t.Errorf("what nobody knows is in %q", g)
+		t.Errorf("an unknown kind is in group %q", g)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/template"
 )
 
-// A form that is sent twice starts one job, even after a restart; another plan with the same
-// word is another job.
+// A form that is submitted twice starts one job, even after a restart. Another plan with the
+// same key is another job.
 func TestIdempotencyKey(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -34,7 +34,7 @@ func TestIdempotencyKey(t *testing.T) {
 		return w.ends(is.ID)
 	}
 	w.equal([]job.ID{begin(copies).ID, begin(copies).ID, begin(sends).ID, begin(sends).ID}, []job.ID{1, 1, 2, 2})
-	w.send("q", 40) // more than was agreed to: the number is not checked again
+	w.send("q", 40) // more messages than were confirmed: the number is not checked again
 	w.equal(begin(copies).ID, job.ID(1))
 	w.equal(w.b.Counts("other").Active, 60)
 	w.close()
@@ -50,7 +50,7 @@ func TestIdempotencyKey(t *testing.T) {
 	w.equal([]job.ID{begin(changed).ID, begin(changed).ID}, []job.ID{5, 6})
 }
 
-// late is the context of a caller that is overtaken: as soon as it is waited on, others go
+// late is the context of a caller that others overtake: as soon as its Done is called, they go
 // first.
 type late struct {
 	context.Context
@@ -62,8 +62,8 @@ func (l late) Done() <-chan struct{} {
 	return l.Context.Done()
 }
 
-// Two callers that start the same plan at once get one job, though neither was begun when they
-// looked.
+// Two callers that start the same plan at the same time get one job, although neither job
+// existed when they checked.
 func TestIdempotencyKeyOvertaken(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -95,7 +95,7 @@ func TestIdempotencyKeyOvertaken(t *testing.T) {
 	w.equal([]any{len(w.jobs.List()), w.b.Counts("other").Active}, []any{2, 40})
 }
 
-// Of many callers that start to send at once, each has a job of its own.
+// If many callers start to send at the same time, each has its own job.
 func TestSendTogether(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})

@@ -14,10 +14,10 @@ import (
 	"mayfly/engine/job"
 )
 
-// A feed has n messages of which some are wrong, and counts its closings.
+// A feed has n messages, some of them invalid, and counts its closings.
 type feed struct {
 	n      int
-	most   int   // messages sent together; zero means 10
+	most   int   // maximum number of messages sent together; zero means 10
 	bad    []int // lines that cannot be read
 	long   []int // lines whose messages are refused
 	over   []int // lines of expired messages
@@ -58,8 +58,8 @@ func (w *world) importing(f *feed, once string) job.Job {
 	return is
 }
 
-// All are sent once, in order; messages that cannot be sent do not hold others back, and are
-// reported by line.
+// All messages are sent once, in order. Messages that cannot be sent do not hold others back,
+// and are reported with their lines.
 func TestImport(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -99,8 +99,8 @@ func TestImportOnce(t *testing.T) {
 	w.equal(w.b.Counts("q").Active, 15)
 }
 
-// A cancelled job goes on where it stopped, even in the middle of messages that are sent one
-// by one; no message comes twice.
+// A cancelled job continues where it stopped, even in the middle of messages that are sent one
+// by one. No message is sent twice.
 func TestImportIsCancelledAndResumed(t *testing.T) {
 	for _, long := range [][]int{nil, {5, 15, 25}} {
 		w := start(t)
@@ -126,8 +126,8 @@ func TestImportIsCancelledAndResumed(t *testing.T) {
 	}
 }
 
-// A job that failed for lack of room can be resumed when there is some; after the server has
-// ended the file is gone.
+// A job that failed for lack of space can be resumed when there is space. After a restart of
+// the server its file no longer exists.
 func TestImportFailsAndIsResumed(t *testing.T) {
 	w := start(t)
 	w.limits.EntitySize, w.limits.MessageMemory = 300, 0
@@ -140,7 +140,7 @@ func TestImportFailsAndIsResumed(t *testing.T) {
 	w.equal(is.State, job.Failed)
 	active := w.b.Counts("q").Active
 	if active < 11 || active > 39 || active != is.Counts.Done || active%10 == 0 || is.FeedPosition.Line != is.Counts.Done || !is.Undoable() {
-		t.Fatalf("%d are there, and it says %+v", active, is)
+		t.Fatalf("there are %d messages, and the job reports %+v", active, is)
 	}
 	_, err := w.b.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, broker.Unconfirmed, "somebody")
 	w.must(err)
@@ -156,6 +156,6 @@ func TestImportFailsAndIsResumed(t *testing.T) {
 	w.close()
 	w.open()
 	if _, err := w.jobs.Resume(t.Context(), id, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
-		t.Errorf("it is resumed: %v", err)
+		t.Errorf("resuming it: %v", err)
 	}
 }

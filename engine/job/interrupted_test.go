@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// half starts a job over n messages of q and returns it when it has done some.
+// half starts a job over n messages of q and returns it when it is partly done.
 func (w *world) half(p job.Plan, n int) job.Job {
 	w.Helper()
 	w.send("q", n)
@@ -31,7 +31,7 @@ func (w *world) half(p job.Plan, n int) job.Job {
 	}
 }
 
-// A job over many messages that is cancelled half-way has done exactly what it reports; it can
+// A job over many messages that is cancelled half-way has done exactly what it reports. It can
 // be resumed, and then misses no message.
 func TestCancelled(t *testing.T) {
 	n := int64(20_000)
@@ -57,14 +57,14 @@ func TestCancelled(t *testing.T) {
 	w.equal(w.b.Counts("other").Active, n)
 	w.equal(is.TooManyToUndo, true)
 	if _, err := w.jobs.Undo(t.Context(), is.ID, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
-		t.Errorf("undo of too many: %v", err)
+		t.Errorf("undo of too many changes: %v", err)
 	}
 	if _, err := w.jobs.Resume(t.Context(), is.ID, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
-		t.Errorf("resume of what is done: %v", err)
+		t.Errorf("resume of a finished job: %v", err)
 	}
 }
 
-// The stored progress of a job agrees with the stored messages, whenever the server ends.
+// The stored progress of a job matches the stored messages, whenever the server ends.
 func TestInterrupted(t *testing.T) {
 	const n = 20_000
 	w := start(t)
@@ -86,8 +86,8 @@ func TestInterrupted(t *testing.T) {
 	w.equal(w.b.Counts("other").Active, n)
 }
 
-// A job that deletes messages does not go on by itself after a restart, however long the server runs
-// and whatever other jobs do: a user has to resume it.
+// A job that deletes messages is not resumed by itself after a restart, however long the server
+// runs and whatever other jobs do: a user has to resume it.
 func TestDeletionIsNotResumedByItself(t *testing.T) {
 	for _, kind := range []job.Kind{job.Purge, job.Delete} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestDeletionIsNotResumedByItself(t *testing.T) {
 				time.Sleep(time.Minute)
 				left := w.b.Counts("q").Active
 				if left == 0 || left == 3000 {
-					t.Fatalf("%d messages are left; the job is not half done", left)
+					t.Fatalf("%d messages are left; the job should be partly done", left)
 				}
 				w.close()
 				w.store = func(s engine.Store) engine.Store { return s }
@@ -132,7 +132,7 @@ func TestDeletionIsNotResumedByItself(t *testing.T) {
 	}
 }
 
-// keeping is a store that accepts so many more commits that delete messages.
+// keeping is a store that accepts only so many more commits that delete messages.
 type keeping struct {
 	engine.Store
 	more *atomic.Int64
@@ -145,7 +145,7 @@ func (s keeping) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// A new queue of the same name is another queue.
+// A job does not continue on a new queue of the same name.
 func TestAnotherQueue(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -161,7 +161,7 @@ func TestAnotherQueue(t *testing.T) {
 	w.equal(w.b.Counts("q").Active, 20_000)
 }
 
-// Two jobs run at once, others wait, and a waiting one is cancelled at once.
+// Two jobs run at once, others wait, and a waiting job can be cancelled at once.
 func TestWaiting(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -196,7 +196,7 @@ func TestUndo(t *testing.T) {
 			plan: job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}},
 			check: func(w *world, undone job.Job) {
 				w.equal(undone.Counts, job.Counts{Total: 600, Seen: 600, Done: 599, Skipped: 1})
-				w.equal([]int64{w.b.Counts("q").Active, w.b.Counts("other").Active}, []int64{599, 1}) // one was touched by then
+				w.equal([]int64{w.b.Counts("q").Active, w.b.Counts("other").Active}, []int64{599, 1}) // one message was touched by then
 			},
 		},
 		"resubmit": {
@@ -261,7 +261,7 @@ func TestUndoOfExtendAndDeadLetter(t *testing.T) {
 	w.equal(is.Undoable(), false)
 }
 
-// Starting, cancelling and resuming a job is audited (dashboard §4).
+// Starting, cancelling and resuming a job are audited (dashboard §4).
 func TestSteeringIsRemembered(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -297,14 +297,14 @@ func TestSteeringIsRemembered(t *testing.T) {
 		"cancelled job 1": "canceller", "resumed job 1": "resumer", "started job 2, which takes back job 1": "undoer",
 	} {
 		if reasons[what] != actor {
-			t.Errorf("%s is told of %q: %v", what, reasons[what], reasons)
+			t.Errorf("the event %s has the actor %q: %v", what, reasons[what], reasons)
 		}
 	}
 	w.equal([]bool{moved["resumer"], moved["undoer"]}, []bool{true, true}) // the actor is the user who resumed it
 }
 
-// A message that was extended since keeps that time, and one that had no time of its own has
-// none again (TTL-13).
+// Undoing a job's extension leaves a message that was extended again since as it is. A message
+// that had no time to live of its own has none again (TTL-13).
 func TestUndoOfExtendSkipsMessagesExtendedSince(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -323,7 +323,7 @@ func TestUndoOfExtendSkipsMessagesExtendedSince(t *testing.T) {
 	w.equal([]engine.Instant{w.b.Rows("q")[0].Message.ExpiresAt, w.b.Rows("q")[1].Message.ExpiresAt}, []engine.Instant{0, later})
 }
 
-// A rescheduled message gets its former time back while that lies ahead (OPS-8).
+// Undoing a reschedule restores a message's former time if that is in the future (OPS-8).
 func TestUndoOfReschedule(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})

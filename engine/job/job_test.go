@@ -115,8 +115,7 @@ func TestChosenMessages(t *testing.T) {
 	w.equal(w.b.Counts("q").Active, 3)
 }
 
-// Messages that arrive while a job runs are not touched, nor those that come back to their
-// queue.
+// Messages that arrive while a job runs are not changed, nor those that return to their queue.
 func TestNewcomersAreSpared(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})

@@ -26,9 +26,9 @@ func (w *world) fillUp(q engine.Path) {
 	}
 }
 
-// TestJobsWaitForMemory starts jobs while memory is full, or when it has room for a part. They
-// wait, and do everything once there is memory: no message counts as failed, and none is
-// changed twice.
+// TestJobsWaitForMemory starts jobs while memory is full, or when only some of their work fits.
+// They wait, and finish once there is memory: no message counts as failed, and none is changed
+// twice.
 func TestJobsWaitForMemory(t *testing.T) {
 	const n = 600
 	q := []engine.Path{"q"}
@@ -69,7 +69,7 @@ func TestJobsWaitForMemory(t *testing.T) {
 					is, err := w.jobs.Job(is.ID)
 					w.must(err)
 					if is.State != job.Running || is.Counts.Failed != 0 || (is.Counts.Done > 0) != some || is.Counts.Done == n {
-						t.Fatalf("while memory is full it is %s: %+v %s", is.State, is.Counts, is.Reason)
+						t.Fatalf("while memory is full the job is %s: %+v %s", is.State, is.Counts, is.Reason)
 					}
 				}
 				waits(false)

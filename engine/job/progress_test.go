@@ -26,7 +26,7 @@ func TestGoing(t *testing.T) {
 	for since, want := range map[engine.Instant]ID{99: 5, 100: 5, 101: 5, 102: 0} {
 		got := j.Progress(since)
 		if d := cmp.Diff(Progress{Jobs: 2, Seen: 40, Total: 150, LastEnded: got.LastEnded}, got); d != "" || got.LastEnded.ID != want {
-			t.Errorf("since %d it is job %d, want %d %s", since, got.LastEnded.ID, want, d)
+			t.Errorf("after %d the changed job is %d, want %d %s", since, got.LastEnded.ID, want, d)
 		}
 	}
 }

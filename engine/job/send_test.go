@@ -21,7 +21,8 @@ func (w *world) sending(to engine.Path, d template.Draft) job.Job {
 	return is
 }
 
-// All are sent once, in order, and taken back where they are untouched.
+// All messages are sent once, in order, and the undo cancels or deletes those that are
+// unchanged.
 func TestSend(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -44,7 +45,7 @@ func TestSend(t *testing.T) {
 	w.equal(w.b.Counts("q").Active, 1)
 }
 
-// Scheduled messages are taken back too.
+// The undo cancels scheduled messages too.
 func TestSendScheduled(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -56,8 +57,8 @@ func TestSendScheduled(t *testing.T) {
 	w.equal(w.b.Counts("q"), engine.Counts{})
 }
 
-// The stored progress of a job that sends agrees with the stored messages, whenever the server
-// ends: resumed, it sends the rest, and no message twice.
+// The stored progress of a job that sends matches the stored messages, whenever the server
+// ends. When resumed, it sends the rest, and no message twice.
 func TestSendInterrupted(t *testing.T) {
 	const n = 40_000
 	w := start(t)
@@ -78,7 +79,7 @@ func TestSendInterrupted(t *testing.T) {
 	w.equal(is.State, job.Interrupted)
 	w.equal(w.b.Counts("q").Active, is.Counts.Done)
 	if is.Counts.Done == n {
-		t.Fatal("it was done before the server ended")
+		t.Fatal("the job was finished before the server ended")
 	}
 	_, err := w.jobs.Resume(t.Context(), is.ID, "resumer")
 	w.must(err)

@@ -16,8 +16,8 @@ import (
 	"mayfly/engine/job"
 )
 
-// A dead letter's description may be a stack trace of the maximum length: the undo records of
-// a slice then take more than one setting, and are used all the same.
+// A dead letter's description may be a stack trace of the maximum length. The undo records of a
+// slice then take more than one setting, and can still be used.
 func TestLongDescriptions(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -37,7 +37,7 @@ func TestLongDescriptions(t *testing.T) {
 	w.equal(w.b.Rows("q/$DeadLetterQueue")[299].Message.Extra.Description == long, true)
 }
 
-// As many messages as may be chosen can be chosen even if their path is long.
+// The maximum number of messages can be chosen even if their path is long.
 func TestAsManyChosenAsCanBe(t *testing.T) {
 	w := start(t)
 	const q = "a-queue-of-the-department-that-has-long-names"
@@ -63,7 +63,8 @@ func TestChosenTwice(t *testing.T) {
 	w.equal(w.b.Counts("other").Active, 2)
 }
 
-// The oldest job that can be undone still can be when the undo is a job more.
+// The oldest job that can be undone can still be undone although the undo is itself one more
+// job.
 func TestUndoOfTheOldest(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -82,7 +83,8 @@ func TestUndoOfTheOldest(t *testing.T) {
 	w.equal(w.b.Counts("r").Active, 0)
 }
 
-// A message that was extended, deferred, received or returned since was touched.
+// The undo of an extension skips a message that was extended, deferred, received or returned
+// since.
 func TestUndoOfExtendSkipsMessagesChangedSince(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -104,8 +106,8 @@ func TestUndoOfExtendSkipsMessagesChangedSince(t *testing.T) {
 	w.equal(w.b.Rows("q")[4].Expires, until)
 }
 
-// Dead letters have states too: a plan that covers all entities includes what a search for
-// that state finds, and one that names a dead-letter queue the messages in it.
+// Dead letters have states too. A plan for all entities includes the dead letters that a search
+// for that state finds, and a plan for a dead-letter queue the messages in it.
 func TestStatesOfDeadLetters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state string
@@ -167,7 +169,7 @@ func TestStatesOfDeadLetters(t *testing.T) {
 	}
 }
 
-// Ten thousand messages can be taken back; one more cannot.
+// A job that changed ten thousand messages can be undone; one that changed one more cannot.
 func TestMostThatIsTakenBack(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -180,7 +182,7 @@ func TestMostThatIsTakenBack(t *testing.T) {
 	w.equal([]any{is.Counts.Done, is.Undoable(), is.TooManyToUndo}, []any{10_001, false, true})
 }
 
-// Without room for the undo record, a job does its operation, and reports that it cannot be
+// Without space for the undo record, a job does its operation, and reports that it cannot be
 // undone.
 func TestUndoThatDoesNotFit(t *testing.T) {
 	w := start(t)
@@ -195,8 +197,8 @@ func TestUndoThatDoesNotFit(t *testing.T) {
 	w.equal([]bool{is.TooManyToUndo, is.Undoable()}, []bool{true, false})
 }
 
-// Leftovers of a server that ended while it forgot an old job are dropped when the next one
-// begins; undo records stay.
+// If a server ended while it deleted the records of an old job, the rest of them is dropped
+// when the next job begins. Undo records stay.
 func TestTidy(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -217,8 +219,8 @@ func TestTidy(t *testing.T) {
 	w.equal(w.ends(undo.ID).Counts.Done, 3)
 }
 
-// A plan that is too large for a record is refused with a sentence, and failures do not let a
-// record grow beyond its room.
+// A plan that is too large for a record is refused with an explanation, and failures do not let
+// a record grow beyond its maximum.
 func TestRecordSizeLimit(t *testing.T) {
 	w := start(t)
 	long := engine.Path(strings.Repeat("x", 250))
@@ -235,7 +237,7 @@ func TestRecordSizeLimit(t *testing.T) {
 	is := w.run(job.Plan{Kind: job.Move, To: long + "/b", Paths: []engine.Path{long}})
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Failed: 300})
 	if n := len(is.Failures); n < 50 || n == job.MaxFailures {
-		t.Errorf("%d long failures are kept", n)
+		t.Errorf("the record has %d long failures", n)
 	}
 	w.limits.SettingSize = 140_000
 	w.close()
@@ -251,7 +253,7 @@ func TestRecordSizeLimit(t *testing.T) {
 	}
 }
 
-// unsure is a store that commits, and then returns an error.
+// unsure is a store that commits and then returns an error.
 type unsure struct {
 	engine.Store
 	fail *atomic.Int64 // fail after so many commits of messages; zero means never
@@ -265,7 +267,7 @@ func (s unsure) Commit(ctx context.Context, b *engine.Batch) error {
 	return err
 }
 
-// If the store committed a slice but did not answer, the job goes on behind that slice once
+// If the store committed a slice but returned an error, the job continues after that slice once
 // the store works again, and can be undone.
 func TestCommitWithUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -290,7 +292,7 @@ func TestCommitWithUnknownOutcome(t *testing.T) {
 	})
 }
 
-// The same, if the job is cancelled before the store works again.
+// The same holds if the job is cancelled before the store works again.
 func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

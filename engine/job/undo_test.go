@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/brokertest"
 )
 
-// TestUndoInParts undoes a record with more messages than a slice may have, as where memory is
+// TestUndoInParts undoes a record with more messages than fit in one slice, as when memory is
 // full: each message is in one slice.
 func TestUndoInParts(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)

@@ -14,14 +14,14 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A world is a broker on a store that outlives it, with its jobs.
+// A world is a broker with its jobs, on a store that outlives both.
 type world struct {
 	*testing.T
 	held   *memory.Store
 	store  func(engine.Store) engine.Store // wraps the store for the broker
 	b      *brokertest.Broker
 	limits engine.Limits
-	memory *engine.Memory // zero means no limit
+	memory *engine.Memory // nil means no limit
 	jobs   *job.Jobs
 }
 
@@ -56,7 +56,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// send sends n messages whose subjects are their numbers, from 0.
+// send sends n messages whose subjects are the numbers from 0.
 func (w *world) send(to engine.Path, n int) {
 	w.Helper()
 	var all []engine.Content
@@ -66,7 +66,7 @@ func (w *world) send(to engine.Path, n int) {
 	w.b.SendContents(to, "x", all...)
 }
 
-// kill turns some messages of a queue into dead letters.
+// kill dead-letters some messages of a queue.
 func (w *world) kill(p engine.Path, reason string) {
 	w.Helper()
 	for _, r := range w.b.Rows(p) {

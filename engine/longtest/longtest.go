@@ -1,5 +1,5 @@
-// Package longtest decides which tests run: plain `go test ./...` runs those that take a few
-// seconds on two cores, with Go's default time-out, and leaves out the long suites. With
+// Package longtest decides which tests run. By default `go test ./...` runs tests that take a
+// few seconds on two cores, within Go's default time-out, and skips the long suites. With
 // MAYFLY_LONG=1, as .ci/run sets it, everything runs:
 //
 //	MAYFLY_LONG=1 go test -timeout 60m ./...

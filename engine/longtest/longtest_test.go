@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A spy is a test that records how it ends, and goes on.
+// A spy is a test that records how it ends, and continues.
 type spy struct {
 	testing.TB
 

@@ -10,8 +10,8 @@ import (
 const gcPercent = 400
 
 // Main runs the tests of a package, for its TestMain. It collects garbage less often than a
-// server, which takes a fifth off the CPU time of tests that start many servers. GOGC in the
-// environment takes precedence.
+// server does, which saves a fifth of the CPU time of tests that start many servers. GOGC in
+// the environment takes precedence.
 func Main(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

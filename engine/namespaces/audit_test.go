@@ -11,7 +11,8 @@ import (
 	"mayfly/engine/namespaces/namespacestest"
 )
 
-// audited returns the operators' actions that a server's own namespace has audited.
+// audited returns the operators' actions that a server's own namespace contains as audit
+// events.
 func (s *serverGroup) audited(server string) (all []string) {
 	s.t.Helper()
 	b, _, err := s.managers[server].Broker("default")
@@ -39,8 +40,8 @@ func (s *serverGroup) left() int {
 	return len(all)
 }
 
-// The owner of the server's own namespace audits actions at any of the servers, in the order
-// they had there, once; without an owner, the next owner does.
+// The owner of the server's own namespace audits the actions at all servers, in each server's
+// order, once. Without an owner, the next owner does.
 func TestActionsAtAnyServerAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServerGroup(t, 0)
@@ -54,7 +55,7 @@ func TestActionsAtAnyServerAreAudited(t *testing.T) {
 			s.managers["b"].Audit(t.Context(), engine.EventTokenCreated, fmt.Sprint("there ", i), "bob")
 		}
 		if n := s.left(); n != 20 {
-			t.Errorf("%d are left to be taken", n)
+			t.Errorf("there are %d notes, want 20", n)
 		}
 		s.after(2 * time.Second)
 		want := []string{"signed-in here by ana"}
@@ -65,14 +66,14 @@ func TestActionsAtAnyServerAreAudited(t *testing.T) {
 			t.Errorf("it remembers %q", got)
 		}
 		if n := s.left(); n != 0 {
-			t.Errorf("%d are left when they were taken", n)
+			t.Errorf("%d notes are left after the owner audited them", n)
 		}
 		s.kill("a")
 		s.managers["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
 		s.notes.Fail(true)
 		s.after(20 * time.Second)
 		if got := s.audited("b"); len(got) != 0 {
-			t.Errorf("it remembers %q, though it cannot know", got)
+			t.Errorf("it audited %q, though it cannot read the notes", got)
 		}
 		s.notes.Fail(false)
 		s.after(2 * time.Second)
@@ -96,7 +97,7 @@ func TestActionsThatAreNotTaken(t *testing.T) {
 		s.start("a")
 		s.after(5 * time.Second)
 		if got := s.audited("a"); !slices.Equal(got, []string{"link-created x by y"}) || s.left() != 0 {
-			t.Errorf("it remembers %q, and %d are left", got, s.left())
+			t.Errorf("it audited %q, and %d notes are left", got, s.left())
 		}
 		s.start("b")
 		s.after(5 * time.Second)

@@ -19,21 +19,22 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A serverGroup is a store that several servers share, with owners and live servers.
+// A serverGroup is a store that several servers share, with the owners of its namespaces and
+// its live servers.
 type serverGroup struct {
 	t *testing.T
 
 	mu       sync.Mutex
 	specs    map[string]namespaces.Spec
-	owner    map[string]string    // of namespaces: a server
-	free     map[string]time.Time // since when they have no owner
-	gone     map[string]string    // their former owners that are gone
-	heard    map[string]time.Time // servers
+	owner    map[string]string    // the server that owns each namespace
+	free     map[string]time.Time // since when each namespace has had no owner
+	gone     map[string]string    // the dead server that owned each namespace last
+	heard    map[string]time.Time // when each server was last heard
 	owns     map[string]int
 	dead     map[string]bool
 	busy     map[string]bool           // namespaces with clients
-	slow     map[string]time.Duration  // servers: time to take one; not changed once they run
-	moves    int                       // number of takings
+	slow     map[string]time.Duration  // time that each server needs to take a namespace; not changed once servers run
+	moves    int                       // how often a namespace was taken
 	notes    *namespacestest.NoteStore // nil if there is none; not changed once servers run
 	managers map[string]*namespaces.Manager
 	stops    map[string]context.CancelFunc
@@ -103,10 +104,10 @@ func (r roll) Deregister(_ context.Context, name string) error {
 	return nil
 }
 
-// lease is how long it takes until others notice that a server is dead.
+// lease is the time until other servers notice that a server is dead.
 const lease = 6 * time.Second
 
-// open waits for a namespace as a shared store does.
+// open waits until the server owns the namespace, as opening a shared store does.
 func (r roll) open(ctx context.Context, namespace string, standby func(engine.Owner)) (engine.Store, error) {
 	seen := ""
 	for {
@@ -130,7 +131,7 @@ func (r roll) open(ctx context.Context, namespace string, standby func(engine.Ow
 				if r.take(namespace) {
 					return &held{Store: new(memory.Store), r: r, namespace: namespace}, nil
 				}
-				continue // another server was first: the claim ends now, not at the next poll
+				continue // another server was first: this attempt ends now, not at the next poll
 			}
 		case owner != seen && owner != "":
 			seen = owner
@@ -145,7 +146,7 @@ func (r roll) open(ctx context.Context, namespace string, standby func(engine.Ow
 }
 
 func (r roll) take(namespace string) bool {
-	time.Sleep(10*time.Millisecond + r.slow[r.name]) // others ask meanwhile
+	time.Sleep(10*time.Millisecond + r.slow[r.name]) // others request it meanwhile
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.owner[namespace] != "" || r.dead[r.name] {
@@ -158,7 +159,7 @@ func (r roll) take(namespace string) bool {
 	return true
 }
 
-// held is a namespace's store while a server owns it.
+// held is the store of a namespace that a server owns.
 type held struct {
 	*memory.Store
 	r         roll
@@ -174,7 +175,7 @@ func (h *held) Close() error {
 	return h.Store.Close()
 }
 
-// start starts a new server, or one again.
+// start starts a server, which may have been killed before.
 func (s *serverGroup) start(name string) {
 	r := roll{s, name}
 	log := slog.New(slog.DiscardHandler)
@@ -226,7 +227,8 @@ func (s *serverGroup) kill(name string) {
 	stop()
 }
 
-// after waits, and returns how many namespaces each server owns, and how many none does.
+// after waits for d and returns how many namespaces each server owns, and how many have no
+// owner.
 func (s *serverGroup) after(d time.Duration) string {
 	time.Sleep(d)
 	synctest.Wait()
@@ -248,7 +250,7 @@ func (s *serverGroup) after(d time.Duration) string {
 func (s *serverGroup) expect(d time.Duration, want string) {
 	s.t.Helper()
 	if got := s.after(d); got != want {
-		s.t.Errorf("namespaces are with %s; want %s", got, want)
+		s.t.Errorf("servers own %s; want %s", got, want)
 	}
 }
 
@@ -261,7 +263,7 @@ func (s *serverGroup) end() {
 	s.all.Wait()
 }
 
-// Namespaces are spread over the live servers, and then stay.
+// Namespaces are spread over the live servers, and then stay where they are.
 func TestNamespacesAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServerGroup(t, 11)
@@ -269,12 +271,12 @@ func TestNamespacesAreSpread(t *testing.T) {
 		s.expect(3*time.Second, "map[a:12]")
 		s.start("b")
 		s.start("c")
-		s.expect(4*time.Second, "map[a:12 b:0 c:0]") // a server takes none by force
+		s.expect(4*time.Second, "map[a:12 b:0 c:0]") // a server does not take a namespace from its owner by force
 		s.expect(5*time.Minute, "map[a:4 b:4 c:4]")
 		before := s.moves
 		s.expect(time.Hour, "map[a:4 b:4 c:4]")
 		if s.moves != before {
-			t.Errorf("%d changed their owner for nothing", s.moves-before)
+			t.Errorf("%d namespaces changed their owner without a reason", s.moves-before)
 		}
 
 		s.kill("b")
@@ -289,7 +291,8 @@ func TestNamespacesAreSpread(t *testing.T) {
 	})
 }
 
-// Namespaces with connected clients stay; free ones go to the server with fewer.
+// Namespaces with connected clients stay where they are; others move to the server that owns
+// fewer.
 func TestBusyNamespacesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServerGroup(t, 5)
@@ -314,12 +317,12 @@ func TestBusyNamespacesStay(t *testing.T) {
 	})
 }
 
-// Servers that start together each get their share at once; a namespace that its due server
-// does not take goes to another.
+// Servers that start together get their shares at once. A namespace that its intended server
+// does not take goes to another server.
 func TestEveryNamespaceHasAnOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServerGroup(t, 5)
-		for i := range 20 { // another server appears again and again, but takes none
+		for i := range 20 { // another server appears again and again, but takes no namespace
 			time.AfterFunc(time.Duration(i)*time.Second, func() {
 				s.mu.Lock()
 				defer s.mu.Unlock()
@@ -334,8 +337,8 @@ func TestEveryNamespaceHasAnOwner(t *testing.T) {
 	})
 }
 
-// A namespace that is created with contents stays with its maker, whatever the shares; another
-// server that finds it does not interfere.
+// A namespace that is created with contents stays with the server that creates it, whatever the
+// shares are. Another server that finds it does not interfere.
 func TestMakerFillsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServerGroup(t, 5)
@@ -343,7 +346,7 @@ func TestMakerFillsFirst(t *testing.T) {
 		s.start("a")
 		s.after(3 * time.Second)
 		s.start("b")
-		s.after(2*time.Second - 5*time.Millisecond) // b reads the catalogue before a has it
+		s.after(2*time.Second - 5*time.Millisecond) // b reads the catalogue before a owns the namespace
 		for i := range 4 {
 			name := fmt.Sprintf("made%d", i)
 			n, warned, err := s.managers["a"].CreateDefined(t.Context(), namespaces.Spec{Name: name}, []byte(`{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`), "tester")

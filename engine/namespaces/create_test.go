@@ -19,10 +19,10 @@ func TestManagerCreateDefined(t *testing.T) {
 		}
 		n, warned, err := h.f.CreateDefined(t.Context(), namespaces.Spec{Name: "Shop"}, config(`{"Name":"orders"},{"Name":"late","Colour":"red"}`), "tester")
 		if err != nil || len(warned.First) != 1 || n.Name != "shop" || n.State != namespaces.Serving {
-			t.Errorf("made is %+v, %v, with warnings %v", n, err, warned.First)
+			t.Errorf("created %+v, %v, with warnings %v", n, err, warned.First)
 		}
 		if got := fmt.Sprint(queues(t, h.f, "shop")); got != "[late orders]" {
-			t.Errorf("it has %s", got)
+			t.Errorf("the namespace has %s", got)
 		}
 		for name, tc := range map[string]struct {
 			s      namespaces.Spec

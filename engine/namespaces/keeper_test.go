@@ -19,7 +19,7 @@ import (
 
 var errDisk = errors.New("the disk is gone")
 
-// protocols records its calls.
+// protocols records the calls of its methods.
 type protocols struct {
 	mu      sync.Mutex
 	calls   []string
@@ -80,7 +80,7 @@ func keep(t *testing.T, k *namespaces.Keeper) (stop func() error) {
 	return func() error { cancel(); return <-ended }
 }
 
-// opening adapts open for a Keeper.
+// opening adapts open to the type of Keeper.Open.
 func opening(open func() (engine.Store, error)) func(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
 	return func(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
 		return func(context.Context) (engine.Store, error) { return open() }
@@ -90,7 +90,7 @@ func opening(open func() (engine.Store, error)) func(func(engine.Owner), int) fu
 func expect(t *testing.T, d *protocols, want ...string) {
 	t.Helper()
 	if got := d.list(); !slices.Equal(got, want) {
-		t.Errorf("the protocols were told %q; want %q", got, want)
+		t.Errorf("the protocols got the calls %q; want %q", got, want)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestKeeperServesUntilTheEnd(t *testing.T) {
 		select {
 		case <-d.broker.Done():
 		default:
-			t.Error("the broker goes on")
+			t.Error("the broker still runs")
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestKeeperGivesUpUnlessItLasts(t *testing.T) {
 		synctest.Wait()
 		expect(t, d, "The disk is gone.", "The disk is gone.")
 		if d.waiting.Since.IsZero() {
-			t.Error("it does not say since when")
+			t.Error("the status does not contain since when it waits")
 		}
 		mended.Store(true)
 		time.Sleep(5 * time.Second)
@@ -151,7 +151,8 @@ func TestKeeperGivesUpUnlessItLasts(t *testing.T) {
 	})
 }
 
-// If a namespace cannot be served, its broker is closed; a lasting keeper tries again.
+// If a namespace cannot be served, its broker is closed. A keeper with RetryForever tries
+// again.
 func TestKeeperWhenProtocolsRefuse(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -170,8 +171,8 @@ func TestKeeperWhenProtocolsRefuse(t *testing.T) {
 	}
 }
 
-// A broker that ends by itself ends its keeper, unless that is lasting: then it opens the
-// broker again.
+// A broker that ends by itself ends its keeper, or is opened again if the keeper has
+// RetryForever.
 func TestKeeperWhenTheBrokerEnds(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -184,10 +185,10 @@ func TestKeeperWhenTheBrokerEnds(t *testing.T) {
 			err := stop()
 			got := d.list()
 			if lasting && (err != nil || !slices.Contains(got, "The broker has stopped.") || slices.Index(got[1:], "serve") < 0) {
-				t.Errorf("told %q, ended with %v", got, err)
+				t.Errorf("the protocols got %q, and the keeper ended with %v", got, err)
 			}
 			if !lasting && err == nil {
-				t.Errorf("told %q, ended without an error", got)
+				t.Errorf("the protocols got %q, and the keeper ended without an error", got)
 			}
 		})
 	}
@@ -198,13 +199,13 @@ type fenced struct{ memory.Store }
 
 func (*fenced) Close() error { return engine.ErrFenced }
 
-// Consecutive losses are counted until the namespace was served for a while.
+// Losses in a row are counted, until the namespace has been served for a while.
 func TestKeeperCountsLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var counts []int
 		steps := []func() (engine.Store, error){
 			func() (engine.Store, error) { return nil, engine.ErrFenced },
-			func() (engine.Store, error) { return nil, errDisk }, // does not concern leases
+			func() (engine.Store, error) { return nil, errDisk }, // an error that is no loss
 			func() (engine.Store, error) { return nil, engine.ErrFenced },
 			func() (engine.Store, error) { return new(fenced), nil }, // served, and lost at once
 			func() (engine.Store, error) { return new(fenced), nil }, // served for long
@@ -218,16 +219,16 @@ func TestKeeperCountsLosses(t *testing.T) {
 		}})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		_ = d.broker.Close() // the fourth
+		_ = d.broker.Close() // the fourth store's
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		_ = d.broker.Close() // the fifth
+		_ = d.broker.Close() // the fifth store's
 		time.Sleep(10 * time.Second)
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
 		if want := []int{0, 1, 1, 2, 3, 0}; !slices.Equal(counts, want) {
-			t.Errorf("it was told of %v, want %v", counts, want)
+			t.Errorf("the counts of losses are %v, want %v", counts, want)
 		}
 	})
 }

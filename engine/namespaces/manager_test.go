@@ -18,14 +18,14 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A catalogue holds names with stores that stay when they are closed.
+// A catalogue contains names, with stores that keep their contents when they are closed.
 type catalogue struct {
 	mu     sync.Mutex
 	specs  map[string]namespaces.Spec
 	stores map[string]*memory.Store
-	broken map[string]error // of stores that cannot be opened
-	stuck  error            // why none can be removed
-	unread error            // why it cannot be read
+	broken map[string]error // errors of stores that cannot be opened
+	stuck  error            // the error of removals and changes, if any
+	unread error            // the error of reading, if any
 }
 
 func (c *catalogue) List(context.Context) (all []namespaces.Spec, err error) {
@@ -77,7 +77,7 @@ func (c *catalogue) fault(name string, err error) {
 	c.broken[name] = err
 }
 
-// open returns the store of a namespace as it was left.
+// open opens the store of a namespace, with its contents.
 func (c *catalogue) open(name string) (engine.Store, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *catalogue) open(name string) (engine.Store, error) {
 	return s, nil
 }
 
-// A harbour is a Manager in a bubble.
+// A harbour is a Manager in a synctest bubble.
 type harbour struct {
 	t         *testing.T
 	c         *catalogue
@@ -164,7 +164,7 @@ func (h *harbour) create(s namespaces.Spec) namespaces.Namespace {
 	return n
 }
 
-// is expects the Manager to have exactly these namespaces, with their states.
+// is requires the Manager to have exactly these namespaces, with their states.
 func (h *harbour) is(want ...string) {
 	h.t.Helper()
 	synctest.Wait()
@@ -209,14 +209,14 @@ func queues(t *testing.T, f *namespaces.Manager, name string) (out []string) {
 	return out
 }
 
-// A created namespace exists after a restart, with its contents, and namespaces are
-// independent of each other.
+// After a restart a created namespace exists with its contents, and namespaces are independent
+// of each other.
 func TestManagerFindsThemAgain(t *testing.T) {
 	c := newCatalogue()
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, c, nil)
 		if n := h.create(namespaces.Spec{Name: "Shop", Profile: "premium"}); n.Name != "shop" || n.State != namespaces.Serving || n.Profile != "premium" || n.Created.IsZero() {
-			t.Errorf("it is %+v", n)
+			t.Errorf("the namespace is %+v", n)
 		}
 		h.create(namespaces.Spec{Name: "till"})
 		queue(t, h.f, "SHOP", "orders")
@@ -244,7 +244,8 @@ func TestManagerFindsThemAgain(t *testing.T) {
 	})
 }
 
-// A namespace that cannot be opened reports why, is tried again, and does not affect others.
+// A namespace that cannot be opened reports the reason and is tried again. Others are not
+// affected.
 func TestManagerOneFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalogue()
@@ -269,8 +270,8 @@ func TestManagerOneFails(t *testing.T) {
 	})
 }
 
-// The end of the server's own namespace ends all, and watchers are notified before requests
-// end.
+// When the server's own namespace ends, all namespaces end, and watchers are notified before
+// requests end.
 func TestManagerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
@@ -298,7 +299,7 @@ func TestManagerEnds(t *testing.T) {
 			}
 		}
 		if _, err := h.f.Create(t.Context(), namespaces.Spec{Name: "late"}, "tester"); !errors.Is(err, engine.ErrClosed) {
-			t.Errorf("one was created after the end: %v", err)
+			t.Errorf("a namespace was created after the end: %v", err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -354,7 +355,7 @@ func TestManagerRemove(t *testing.T) {
 			t.Errorf("it was removed: %v", err)
 		}
 		expect(t, shop, "serve", "forget: The namespace shop was removed.", "leave", "close")
-		h.is("default serving", "shop serving") // again, with its contents
+		h.is("default serving", "shop serving") // it is served again, with its contents
 		if got := fmt.Sprint(queues(t, h.f, "shop")); got != "[orders]" {
 			t.Errorf("shop has %s", got)
 		}
@@ -367,10 +368,10 @@ func TestManagerRemove(t *testing.T) {
 			t.Errorf("it was removed twice: %v", err)
 		}
 		if _, err := h.f.Remove(t.Context(), "DEFAULT", "tester"); !errors.Is(err, engine.ErrNotAllowed) {
-			t.Errorf("the server's own was removed: %v", err)
+			t.Errorf("the server's own namespace was removed: %v", err)
 		}
 		if _, _, err := h.f.Broker("shop"); !errors.Is(err, namespaces.ErrNoNamespace) || !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("the broker of what was removed: %v", err)
+			t.Errorf("the broker of a removed namespace: %v", err)
 		}
 		h.create(namespaces.Spec{Name: "shop"})
 		if got := fmt.Sprint(queues(t, h.f, "shop")); got != "[]" {
@@ -384,7 +385,7 @@ func TestManagerRemove(t *testing.T) {
 			}
 		}
 		if want := "namespace-created shop by tester, namespace-removed shop by tester, namespace-created shop by tester"; err != nil || strings.Join(calls, ", ") != want {
-			t.Errorf("it is remembered that %q, %v; want %s", calls, err, want)
+			t.Errorf("the audit events are %q, %v; want %s", calls, err, want)
 		}
 		if err := h.end(); err != nil {
 			t.Error(err)
@@ -392,15 +393,15 @@ func TestManagerRemove(t *testing.T) {
 	})
 }
 
-// A namespace that is being removed when the server ends does not block it: they wait for each
-// other no longer than watchers take.
+// A namespace that is being removed when the server ends does not block the end. They wait for
+// each other no longer than the watchers need.
 func TestManagerEndsWhileOneIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "shop"})
 		removed := make(chan error, 1)
 		h.of("shop").heard = func(what string) {
-			if what == "leave" { // the Manager has ended, and it waits for the last request
+			if what == "leave" { // the Manager has ended, and waits for the last request
 				go func() {
 					_, err := h.f.Remove(context.WithoutCancel(t.Context()), "shop", "tester")
 					removed <- err
@@ -414,7 +415,7 @@ func TestManagerEndsWhileOneIsRemoved(t *testing.T) {
 					t.Error(err)
 				}
 			case <-time.After(time.Minute):
-				t.Error("the removal waits for the end, and that for the removal")
+				t.Error("the removal and the end wait for each other")
 			}
 		}
 		if err := h.end(); err != nil {
@@ -426,8 +427,8 @@ func TestManagerEndsWhileOneIsRemoved(t *testing.T) {
 	})
 }
 
-// Known is called once, when all namespaces are known, whatever happens to the catalogue
-// first.
+// OnLoaded is called once, when all namespaces are known, even if reading the catalogue fails
+// at first.
 func TestManagerIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalogue()
@@ -441,7 +442,7 @@ func TestManagerIsKnown(t *testing.T) {
 		})
 		h.is("default serving")
 		if len(known) != 0 || h.f.CatalogueError() == nil {
-			t.Errorf("it is known: %q, %v", known, h.f.CatalogueError())
+			t.Errorf("the calls of OnLoaded are %q, the catalogue's error %v", known, h.f.CatalogueError())
 		}
 		c.mu.Lock()
 		c.unread = nil
@@ -449,7 +450,7 @@ func TestManagerIsKnown(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		h.is("default serving", "shop serving")
 		if len(known) != 1 || known[0] != "true" || h.f.CatalogueError() != nil {
-			t.Errorf("it is known: %q, %v", known, h.f.CatalogueError())
+			t.Errorf("the calls of OnLoaded are %q, the catalogue's error %v", known, h.f.CatalogueError())
 		}
 		if err := h.end(); err != nil {
 			t.Error(err)
@@ -457,8 +458,8 @@ func TestManagerIsKnown(t *testing.T) {
 	})
 }
 
-// A namespace with other limits is opened again with its contents, here and on other servers;
-// no client learns that it is gone.
+// A namespace whose limits change is opened again with its contents, here and on other servers.
+// No client is told that it was removed.
 func TestManagerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.RefreshInterval = 2 * time.Second })
@@ -468,12 +469,12 @@ func TestManagerChange(t *testing.T) {
 		was := h.of("shop")
 		n, err := h.f.Change(t.Context(), "SHOP", "emulator", "tester")
 		if err != nil || n.Profile != "emulator" || n.State != namespaces.Serving || h.c.specs["shop"].Profile != "emulator" || n.Created.IsZero() {
-			t.Errorf("it is %+v, %v", n, err)
+			t.Errorf("the namespace is %+v, %v", n, err)
 		}
 		expect(t, was, "serve", "leave", "close", "The namespace is being reopened with its new limits.")
 		same := h.of("shop")
 		if n, err := h.f.Change(t.Context(), "shop", "emulator", "tester"); err != nil || n.State != namespaces.Serving || h.of("shop") != same {
-			t.Errorf("changed to what it is: %+v, %v", n, err)
+			t.Errorf("changed to the same profile: %+v, %v", n, err)
 		}
 		for _, tc := range []struct {
 			name, profile string
@@ -492,17 +493,17 @@ func TestManagerChange(t *testing.T) {
 		}
 		h.c.stuck = nil
 		if n, _ := h.f.Find("shop"); n.Profile != "emulator" {
-			t.Errorf("it is %+v", n)
+			t.Errorf("the namespace is %+v", n)
 		}
 		s := h.c.specs["shop"]
-		s.Profile = "" // as another server does it
+		s.Profile = "" // as another server does
 		if err := h.c.Change(t.Context(), s); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Second)
 		h.is("default serving", "demo serving", "shop serving")
 		if n, _ := h.f.Find("shop"); n.Profile != "" || fmt.Sprint(queues(t, h.f, "shop")) != "[orders]" {
-			t.Errorf("it is %+v with %v", n, queues(t, h.f, "shop"))
+			t.Errorf("the namespace is %+v with %v", n, queues(t, h.f, "shop"))
 		}
 		notified := 0
 		for _, e := range h.main.broker.Events().Recent(100) {
@@ -511,7 +512,7 @@ func TestManagerChange(t *testing.T) {
 			}
 		}
 		if notified != 1 {
-			t.Errorf("it is told %d times", notified)
+			t.Errorf("there are %d events of the change", notified)
 		}
 		if err := h.end(); err != nil {
 			t.Error(err)

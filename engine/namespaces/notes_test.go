@@ -14,14 +14,14 @@ import (
 	"mayfly/engine/namespaces/namespacestest"
 )
 
-// A reader reads every second, and reports for how long its reading may be trusted.
+// A reader reads every second, and reports whether its last reading can still be trusted.
 func TestReaderReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b namespacestest.NoteStore
 		var seen atomic.Value
 		r := namespaces.NewNoteReader(&b, "key", func(notes []namespaces.Note, _ time.Time) { seen.Store(notes) }, slog.New(slog.DiscardHandler))
 		if r.IsFresh() {
-			t.Error("it believes what it never read")
+			t.Error("it is fresh before its first reading")
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -34,31 +34,31 @@ func TestReaderReadsAgain(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if all := seen.Load().([]namespaces.Note); len(all) != 1 || !r.IsFresh() || times.Load() != 2 {
-			t.Errorf("it has seen %v in %d times", all, times.Load())
+			t.Errorf("it has read %v in %d readings", all, times.Load())
 		}
 		b.Fail(true)
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
 		if !r.IsFresh() || len(seen.Load().([]namespaces.Note)) != 1 || times.Load() != 11 {
-			t.Errorf("it has lost faith early, after %d times", times.Load())
+			t.Errorf("it is no longer fresh, too early, after %d readings", times.Load())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if r.IsFresh() {
-			t.Error("it believes what may be long over")
+			t.Error("it is still fresh after ten seconds without a reading")
 		}
 		b.Fail(false)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if !r.IsFresh() {
-			t.Error("it does not come back")
+			t.Error("it is not fresh after it could read again")
 		}
 		stop()
 		all.Wait()
 	})
 }
 
-// Concurrent callers of Refresh share a reading, and many of them cause no load.
+// Concurrent callers of Refresh share a reading, so that many callers cause no load.
 func TestReaderIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b namespacestest.NoteStore
@@ -77,19 +77,19 @@ func TestReaderIsShared(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if n := b.Reads(); n != 3 {
-			t.Errorf("it was read %d times", n)
+			t.Errorf("the notes were read %d times", n)
 		}
 		if took := time.Since(began); took > 2*time.Second || took < 400*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
 		b.Fail(true)
 		if err := r.Refresh(t.Context()); err == nil {
-			t.Error("what cannot be read is fresh")
+			t.Error("Refresh succeeds though the notes cannot be read")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := r.Refresh(ctx); err == nil {
-			t.Error("who has gone is told")
+			t.Error("Refresh succeeds with a canceled context")
 		}
 	})
 }
@@ -102,7 +102,7 @@ func (*stuck) Notes(ctx context.Context, _ string) ([]namespaces.Note, error) {
 	return nil, context.Cause(ctx)
 }
 
-// Concurrent callers share the failure of a reading; a caller that leaves meanwhile does not
+// Concurrent callers share the failure of a reading. A caller that leaves meanwhile does not
 // fail the others.
 func TestReaderThatCannotReadIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,14 +112,14 @@ func TestReaderThatCannotReadIsShared(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() {
 			if err := r.Refresh(leaves); !errors.Is(err, context.Canceled) {
-				t.Errorf("who has gone is told %v", err)
+				t.Errorf("the caller that left got %v", err)
 			}
 		})
-		synctest.Wait() // the first one reads
+		synctest.Wait() // the first caller's reading begins
 		for range 100 {
 			all.Go(func() {
 				if err := r.Refresh(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("it is told as %v", err)
+					t.Errorf("Refresh returned %v", err)
 				}
 			})
 		}
@@ -127,12 +127,12 @@ func TestReaderThatCannotReadIsShared(t *testing.T) {
 		leave()
 		all.Wait()
 		if took := time.Since(began); took > 7*time.Second {
-			t.Errorf("the last is told after %v", took)
+			t.Errorf("the last caller waited for %v", took)
 		}
 	})
 }
 
-// A note that is put up before a fresh reading is in it.
+// A Refresh that begins after a note was added reads it.
 func TestReaderIsFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b namespacestest.NoteStore
@@ -142,7 +142,7 @@ func TestReaderIsFresh(t *testing.T) {
 			if err := b.AddNote(t.Context(), "key", string(rune('a'+i)), ""); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Millisecond) // clocks differ between two servers
+			time.Sleep(time.Millisecond) // the clocks of two servers differ
 			if err := r.Refresh(t.Context()); err != nil || n != i+1 {
 				t.Errorf("%d are seen of %d, %v", n, i+1, err)
 			}

@@ -10,14 +10,14 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// A temporary namespace is in no catalogue, and goes by itself: not a moment early.
+// A temporary namespace is in no catalogue, and ends by itself exactly on time.
 func TestManagerTemporary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		n := h.create(namespaces.Spec{Name: "demo", Temporary: true, Until: time.Now().Add(time.Hour)})
 		h.create(namespaces.Spec{Name: "demo2", Temporary: true})
 		if len(h.c.specs) != 0 || n.State != namespaces.Serving {
-			t.Errorf("it is %+v, and the catalogue %v", n, h.c.specs)
+			t.Errorf("the namespace is %+v, and the catalogue has %v", n, h.c.specs)
 		}
 		time.Sleep(time.Hour - time.Millisecond)
 		h.is("default serving", "demo serving", "demo2 serving")
@@ -28,7 +28,7 @@ func TestManagerTemporary(t *testing.T) {
 		}
 		h.is("default serving")
 		h.create(namespaces.Spec{Name: "demo", Temporary: true, Until: time.Now().Add(time.Hour)})
-		if err := h.end(); err != nil { // the end does not wait
+		if err := h.end(); err != nil { // the end does not wait for the namespace's time
 			t.Error(err)
 		}
 	})
@@ -65,14 +65,14 @@ func TestManagerReadsAgain(t *testing.T) {
 	})
 }
 
-// An expired namespace does not take a new one of the same name along.
+// The expiry of a namespace does not remove a new one of the same name.
 func TestManagerExpiryIsOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "demo", Temporary: true, Until: time.Now().Add(time.Hour)})
 		h.create(namespaces.Spec{Name: "slow"})
 		h.of("slow").heard = func(what string) {
-			if what == "leave" { // changes of the catalogue wait meanwhile
+			if what == "leave" { // changes of the catalogue wait for this
 				time.Sleep(time.Minute)
 			}
 		}

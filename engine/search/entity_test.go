@@ -80,13 +80,13 @@ func TestEntityCounts(t *testing.T) {
 		}
 		for other := range counts {
 			if got := parsedEntities(t, "has:"+other).Match(with(1), nil, now); got != (other == word) {
-				t.Errorf("one of %s: has:%s is %v", word, other, got)
+				t.Errorf("an entity with %s: has:%s is %v", word, other, got)
 			}
 		}
 		topic := entity(func(e *engine.EntityState) { e.Kind = engine.Topic; set(e, 2) })
 		want := word + ":7"
 		if word == "subscriptions" {
-			want = word + ":2" // the topic's own
+			want = word + ":2" // the topic's own count
 		}
 		checkEntity(t, topic, []engine.EntityState{with(1), with(4)}, []string{want}, nil)
 	}
@@ -114,7 +114,7 @@ func TestEntityTimes(t *testing.T) {
 	checkEntity(t, temporary(0), nil, []string{"temp:"}, []string{"temp:<10m", "temp:>10m"}) // the entity is in use
 	checkEntity(t, entity(), nil, nil, []string{"temp:", "temp:<10m"})
 	forwards := temporary(0)
-	forwards.Config.ForwardTo = "elsewhere" // it does not delete itself then (IDLE-12)
+	forwards.Config.ForwardTo = "elsewhere" // so it is not deleted when idle (IDLE-12)
 	checkEntity(t, forwards, nil, nil, []string{"temp:"})
 
 	idle := func(since engine.Instant, receivers int) engine.EntityState {
@@ -125,7 +125,7 @@ func TestEntityTimes(t *testing.T) {
 	checkEntity(t, idle(now-3_600_001, 1), nil, []string{"idle:<1s"}, []string{"idle:>1h"})
 }
 
-// All terms must be true, one of the values of each, and a minus negates a term.
+// All terms must be true, with one of their values each, and a minus negates a term.
 func TestEntityTerms(t *testing.T) {
 	e := entity(func(e *engine.EntityState) { e.Counts.DeadLetter = 3 })
 	checkEntity(t, e, nil, []string{"has:locked,dlq"}, []string{"has:locked,active"})
@@ -152,7 +152,7 @@ func TestEntityTerms(t *testing.T) {
 	}
 	var none *search.EntityQuery
 	if !none.Match(e, nil, now) || !none.Empty() || none.DependsOnTime() || none.String() != "" || q.Empty() {
-		t.Error("no query is one that every entity matches")
+		t.Error("the empty query does not match every entity")
 	}
 	for text, want := range map[string]bool{"orders has:dlq": false, "temp:": true, "x idle:>1h": true, "-expiring:<1m": true, "size:>1KB": false} {
 		if got := parsedEntities(t, text).DependsOnTime(); got != want {
@@ -165,7 +165,7 @@ func TestEntityErrors(t *testing.T) {
 	for text, want := range map[string]struct {
 		pos  int
 		say  string
-		read string // the terms parsed before it
+		read string // the terms that are parsed before the error
 	}{
 		"orders stat:disabled":    {7, `The key "stat" does not exist. Choose from name, kind, status, has,`, "orders"},
 		"has:luck":                {4, `"luck" is not a value of has. Choose from messages, active,`, ""},
@@ -203,7 +203,7 @@ func TestEntityErrors(t *testing.T) {
 	}
 }
 
-// Every proposed key can be typed as its example is.
+// Every proposed key can be typed as in its example.
 func TestEntityKeys(t *testing.T) {
 	for _, k := range search.EntityKeys() {
 		if q := parsedEntities(t, k.Example); q.String() != k.Example || !strings.HasPrefix(k.Example, k.Name+":") {
@@ -231,18 +231,18 @@ func FuzzParseEntities(f *testing.F) {
 			}
 		}
 		if len(q.String()) > 2000 {
-			return // quoting has made it longer
+			return // quoting has made it longer than the maximum
 		}
 		again, err := search.ParseEntities(q.String())
 		if err != nil || again.String() != q.String() {
-			t.Fatalf("%q is written %q, and again %q, %v", text, q, again, err)
+			t.Fatalf("%q is formatted as %q, which is parsed as %q, %v", text, q, again, err)
 		}
 		all := true
 		for _, term := range q.Terms() {
 			all = all && parsedEntities(t, term).Match(e, nil, now)
 		}
 		if found := q.Match(e, nil, now); found != all || found != again.Match(e, nil, now) {
-			t.Errorf("%q is %v, its terms together %v", text, found, all)
+			t.Errorf("%q matches: %v; all its terms match: %v", text, found, all)
 		}
 	})
 }

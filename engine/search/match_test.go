@@ -13,7 +13,7 @@ import (
 
 const now = engine.Instant(1_800_000_000_000) // 2027-01-15T08:00:00Z
 
-// A message is one to find, with its body.
+// A message is one to search, with its body.
 type message struct {
 	row  engine.Row
 	body string
@@ -59,7 +59,7 @@ func parsed(t *testing.T, text string) *search.Query {
 	return q
 }
 
-// matches asks as a scan does: the row first, and the body if needed.
+// matches matches as a scan does: by the row first, and by the body if needed.
 func matches(q *search.Query, m message) bool {
 	switch q.Match(m.row, now) {
 	case search.Yes:
@@ -126,7 +126,7 @@ func TestStates(t *testing.T) {
 			}
 		}
 		if !matches(parsed(t, "state:ACTIVE,locked,deferred,scheduled,dead"), tc.m) {
-			t.Errorf("%s is in no state", name)
+			t.Errorf("%s has no state", name)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestJSON(t *testing.T) {
 	check(t, with(`{"a":1}`, func(_ *engine.Row, c *engine.Content) { c.BodyKind = engine.SequenceBody }), nil, []string{"json.a:1"})
 }
 
-// The body is needed only where the row leaves the answer open.
+// The body is read only where the row does not decide the result.
 func TestLazily(t *testing.T) {
 	for text, want := range map[string]search.Result{
 		"order": search.Yes, "heartbeat": search.NeedBody, "-heartbeat": search.NeedBody, "-order": search.No,
@@ -226,7 +226,7 @@ func TestLazily(t *testing.T) {
 	}
 	var none *search.Query
 	if none.Match(made().row, now) != search.Yes || !none.Empty() || !none.Covers("x") || none.String() != "" {
-		t.Error("no query is one that everything matches")
+		t.Error("the empty query does not match every message")
 	}
 }
 
@@ -257,8 +257,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// One Matcher for many messages gives the same results as a Matcher for each, even where letters
-// are not ASCII and a longer body came before.
+// A Matcher that is used for many messages gives the same results as a new Matcher for each,
+// even with letters that are not ASCII and after a longer body.
 func TestJudgeOfMany(t *testing.T) {
 	all := []message{
 		made(), with("LONG " + strings.Repeat("AbÇd ", 100)), with("ab"), with(""), with("\xff\xfeAB"), with("İSTANBUL ﬀ Σς"),
@@ -269,18 +269,18 @@ func TestJudgeOfMany(t *testing.T) {
 		j := q.Matcher()
 		for i, m := range slices.Concat(all, all) {
 			if got, want := j.Match(&m.row, now), q.Match(m.row, now); got != want {
-				t.Errorf("%s: Match of %d is %d, by itself %d", text, i, got, want)
+				t.Errorf("%s: Match of %d is %d, with a new Matcher %d", text, i, got, want)
 			}
 		}
 		for i, m := range slices.Concat(all, all) {
 			if got, want := j.MatchBody(&m.row, now, []byte(m.body)), q.MatchBody(m.row, now, []byte(m.body)); got != want {
-				t.Errorf("%s: MatchBody of %d is %t, by itself %t", text, i, got, want)
+				t.Errorf("%s: MatchBody of %d is %t, with a new Matcher %t", text, i, got, want)
 			}
 		}
 	}
 }
 
-// Bodies match in any case of letters.
+// The case of letters in bodies does not matter.
 func TestBodiesInAnyCase(t *testing.T) {
 	for body, yes := range map[string]string{"ABC": "abc", "xÇAY": "çay", "ΣΑΣ": "ΣΑΣ", "aÄb": "äB"} {
 		check(t, with(body), []string{"body:" + yes}, []string{"body:zzz"})

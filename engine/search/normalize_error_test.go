@@ -21,6 +21,6 @@ func TestFolded(t *testing.T) {
 	}
 	long := strings.Repeat("é", 10_000)
 	if got := NormalizeError(long); len(got) > maxErrorText || NormalizeError(long) != got || NormalizeError(got) != got {
-		t.Errorf("a long one has %d bytes", len(got))
+		t.Errorf("a long error is normalized to %d bytes", len(got))
 	}
 }

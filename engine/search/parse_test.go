@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Every proposed key can be typed as its example is.
+// Every proposed key can be typed as in its example.
 func TestKeys(t *testing.T) {
 	for _, k := range search.Keys() {
 		if q := parsed(t, k.Example); q.String() != k.Example || !strings.HasPrefix(k.Example, strings.TrimSuffix(k.Name, ".")) {
@@ -134,21 +134,21 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := search.Parse(q.String())
 		if len(q.String()) > 2000 {
-			return // quoting has made it longer
+			return // quoting has made it longer than the maximum
 		}
 		if err != nil || again.String() != q.String() {
-			t.Fatalf("%q is written %q, and again %v, %v", text, q, again, err)
+			t.Fatalf("%q is formatted as %q, which is parsed as %v, %v", text, q, again, err)
 		}
 		for _, m := range []message{with(body), with(body, dead(engine.Extra{Reason: "TTLExpiredException"}))} {
 			found := q.MatchBody(m.row, now, []byte(m.body))
 			if r := q.Match(m.row, now); r != search.NeedBody && (r == search.Yes) != found {
-				t.Errorf("%q: the row says %v, with its body it is %v", text, r, found)
+				t.Errorf("%q: by the row %v, with its body %v", text, r, found)
 			}
 			if found && !q.Covers(m.row.Path) {
-				t.Errorf("%q does not cover %s, where it finds something", text, m.row.Path)
+				t.Errorf("%q does not cover %s, where it finds messages", text, m.row.Path)
 			}
 			if again.MatchBody(m.row, now, []byte(m.body)) != found {
-				t.Errorf("%q and %q do not find the same", text, again)
+				t.Errorf("%q and %q do not find the same messages", text, again)
 			}
 			all := true
 			for _, term := range q.Terms() {
@@ -159,13 +159,13 @@ func FuzzParse(f *testing.F) {
 				all = all && one.MatchBody(m.row, now, []byte(m.body))
 			}
 			if all != found {
-				t.Errorf("%q is %v, its terms together %v", text, found, all)
+				t.Errorf("%q matches: %v; all its terms match: %v", text, found, all)
 			}
 		}
 	})
 }
 
-// The value at a path is what encoding/json finds there.
+// FuzzJSON checks that the value at a path is the one that encoding/json finds there.
 func FuzzJSON(f *testing.F) {
 	for _, doc := range []string{`{"a":[{"b":"c"},{"b":1}],"":{"b":null}}`, ` [ 1 , "x\"]" , {} , [ ] ] `, `"text"`, `{"b":{"a":[[[0]]]}}`, `{"a":{"b":"\\"}}`} {
 		f.Add(doc)
@@ -176,7 +176,7 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		if twice(doc) {
-			return // encoding/json keeps the last value of a name, a search looks at each
+			return // encoding/json keeps the last value of a name, whereas a search examines each
 		}
 		a := func(v any) any {
 			m, _ := v.(map[string]any)
@@ -192,12 +192,12 @@ func FuzzJSON(f *testing.F) {
 			m := with(doc)
 			if there == nil {
 				if matches(parsed(t, path+":* -"+path+":null"), m) {
-					t.Errorf("%q has nothing at %s, but it is found", doc, path)
+					t.Errorf("%q has no value at %s, but one is found", doc, path)
 				}
 				continue
 			}
 			if !matches(parsed(t, path+":*"), m) {
-				t.Errorf("%q: nothing is found at %s", doc, path)
+				t.Errorf("%q: no value is found at %s", doc, path)
 			}
 			if s, ok := there.(string); ok && s == strings.ToValidUTF8(s, "") && len(s) < 100 && !strings.ContainsRune(s, utf8.RuneError) {
 				quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
@@ -209,7 +209,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// twice reports whether a name occurs twice in one object of doc.
+// twice reports whether one object in doc contains a name twice.
 func twice(doc string) bool {
 	d := json.NewDecoder(strings.NewReader(doc))
 	var seen []map[string]bool

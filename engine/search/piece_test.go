@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/search"
 )
 
-// The cursor is at |. What a proposal replaces is between [ and ].
+// The cursor is at |. The text that a proposal replaces is between [ and ].
 func TestPieces(t *testing.T) {
 	for marked, want := range map[string]string{
 		"|":                    "[] word ''",
@@ -113,7 +113,7 @@ func TestJSONPath(t *testing.T) {
 	}
 }
 
-// Wherever the cursor is, a proposal replaces a part of the text that exists.
+// Wherever the cursor is, a proposal replaces a valid range of the text.
 func FuzzPieces(f *testing.F) {
 	for _, text := range []string{`-prop."a b":"c d",>5 state:de json[*].x:"\"`, "has:dlq -expiring:<5m,", "é:ü \xff"} {
 		f.Add(text, 7)

@@ -18,13 +18,13 @@ func TestTo(t *testing.T) {
 		{"a", 0, "…"},
 		{"orders", 6, "orders"},
 		{"orders", 5, "order…"},
-		{"größe", 3, "gr…"}, // a letter of two bytes is not cut
+		{"größe", 3, "gr…"}, // a letter of two bytes is not split
 		{"größe", 4, "grö…"},
 		{"größe", 6, "grö" + "ß…"},
 		{"größe", 7, "größe"},
 		{"€", 2, "…"},
 		{"a\xffb", 3, "a\ufffdb"},
-		{"\x80\x80\x80\x80", 2, "…"}, // nothing but the middles of characters
+		{"\x80\x80\x80\x80", 2, "…"}, // only continuation bytes
 	} {
 		got := shorten.To(tc.text, tc.n)
 		if got != tc.want {

@@ -13,7 +13,7 @@ func event(k engine.EventKind, path, to, reason string) engine.Event {
 	return engine.Event{Kind: k, Path: engine.Path(path), To: engine.Path(to), Reason: reason, Message: engine.Message{Key: 1}}
 }
 
-// at returns an instant, in seconds after a multiple of five minutes.
+// at returns the instant that is so many seconds after a multiple of five minutes.
 func at(seconds int64) engine.Instant { return engine.Instant(300_000_000 + seconds*1000) }
 
 func TestCountsOfEvents(t *testing.T) {
@@ -50,14 +50,14 @@ func TestCountsOfEvents(t *testing.T) {
 				t.Errorf("the namespace: %v, want %v", got, tc.all)
 			}
 			if len(r.TakeDue()) == 0 {
-				t.Error("nothing is to be sampled")
+				t.Error("no entity is due for a sample")
 			}
 		})
 	}
 }
 
-// TestLineKeepsDepthBetweenSteps has two samples in one step and another one much later, with
-// nothing between them.
+// TestLineKeepsDepthBetweenSteps takes two samples in one step and another much later, with
+// none between them.
 func TestLineKeepsDepthBetweenSteps(t *testing.T) {
 	r := New()
 	send := func() { r.Record(event(engine.EventSent, "q", "", "")) }
@@ -92,11 +92,11 @@ func TestLineKeepsDepthBetweenSteps(t *testing.T) {
 		t.Errorf("the last five minutes: %+v", got)
 	}
 	if got := day[286]; got.At != at(0) || got.Counts[In] != 2 || got.Depth.Active != 2 || !got.Known || day[285].Known {
-		t.Errorf("the five before: %+v, known before: %v", got, day[285].Known)
+		t.Errorf("the five minutes before: %+v, known before: %v", got, day[285].Known)
 	}
 }
 
-// TestHourIsForgottenAfterAnHour checks that the depth before the hour is kept.
+// TestHourIsForgottenAfterAnHour also checks that the depth before the hour is kept.
 func TestHourIsForgottenAfterAnHour(t *testing.T) {
 	r := New()
 	for i := range int64(1000) {
@@ -104,12 +104,12 @@ func TestHourIsForgottenAfterAnHour(t *testing.T) {
 		r.Sample(at(10*i), Sample{"q", Depth{Active: i + 1}})
 	}
 	if n := len(r.entities["q"].hour); n > 360+60 {
-		t.Errorf("%d steps of an hour are kept", n)
+		t.Errorf("%d ten-second steps are kept", n)
 	}
 	later := at(10*999) + engine.Instant(2*time.Hour/time.Millisecond)
 	r.Sample(later, Sample{Depth: Depth{}})
 	if n := len(r.entities["q"].hour); n != 1 {
-		t.Errorf("%d steps are kept of an hour in which nothing happened", n)
+		t.Errorf("%d steps of an hour without events are kept", n)
 	}
 	for _, p := range r.Points("q", Hour, later) {
 		if p.Depth.Active != 1000 || p.Counts != (Counts{}) {
@@ -138,10 +138,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	if n := len(r.entities["q0"].hour); n != 1 {
-		t.Errorf("%d steps are kept of a quiet one", n)
+		t.Errorf("%d steps of an idle entity are kept", n)
 	}
 	if n := len(r.namespace.hour); n < 200 {
-		t.Errorf("%d steps are kept of the namespace", n)
+		t.Errorf("only %d steps of the namespace are kept", n)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestEntitiesComeAndGo(t *testing.T) {
 	}
 	r.Record(engine.Event{Kind: engine.EventEntityAutoDeleted, Path: "Q"})
 	if got := r.Totals("q"); got != (Counts{}) || r.steps != 0 {
-		t.Errorf("of what is deleted: %v, %d steps", got, r.steps)
+		t.Errorf("of a deleted entity: %v, %d steps", got, r.steps)
 	}
 	if got := r.Totals(""); got[In] != 1 {
 		t.Errorf("the namespace forgot: %v", got)
@@ -166,8 +166,8 @@ func TestEntitiesComeAndGo(t *testing.T) {
 	}
 }
 
-// An entity needs another sample after events during a sample, after missed events, and if it
-// could not be sampled.
+// An entity must be sampled again after events during its sample, after missed events, and
+// after a failed sample.
 func TestTouched(t *testing.T) {
 	r := New()
 	touched := func(want ...engine.Path) {

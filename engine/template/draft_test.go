@@ -50,8 +50,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// A single message is literal, unless placeholders are asked for (so that a body with braces
-// of its own goes through).
+// A single message is literal unless it is marked as a template, so that a body can contain
+// braces.
 func TestLiteral(t *testing.T) {
 	d := Draft{Subject: "{{n}}", Body: "Dear {{customer}}, {{"}
 	c, body, err := compile(t, d).Message(1, began, seed)
@@ -124,7 +124,7 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// The 900th is checked too, and so are limits.
+	// Check covers all repetitions, and the limits.
 	m := compile(t, Draft{MessageID: strings.Repeat("x", 126) + "{{n}}", Repeat: 1000})
 	if err := m.Check(began, seed, l); !errors.Is(err, engine.ErrArgument) {
 		t.Errorf("an id of 129: %v", err)

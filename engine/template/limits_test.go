@@ -6,7 +6,7 @@ import (
 	"mayfly/engine/template"
 )
 
-// A few bytes of a draft do not become many in memory: texts beside the body make no more
+// A small draft does not become large in memory: the texts beside the body may not have more
 // letters together than one of them may.
 func TestLettersOfADraft(t *testing.T) {
 	property := func(letters string) template.Property {
@@ -28,7 +28,7 @@ func TestLettersOfADraft(t *testing.T) {
 				t.Errorf("%s: %q; want %q", name, got, tc.wrong)
 			}
 		} else if tc.wrong != "" {
-			t.Errorf("%s: it is taken", name)
+			t.Errorf("%s: the draft was accepted", name)
 		}
 	}
 }

@@ -85,8 +85,8 @@ func TestPlaceholdersWrong(t *testing.T) {
 	}
 }
 
-// Random values are within their bounds, different for each message, and the same for the same
-// seed.
+// Random values are within their bounds, different for each message, and the same for equal
+// seeds.
 func TestRandom(t *testing.T) {
 	seen := map[string]int{}
 	for n := range int64(2000) {
@@ -118,12 +118,12 @@ func TestRandom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if other := text2.fill(&generator{n: 1, count: 12, now: began, seed: Seed{9}}); other == one {
-		t.Error("another seed makes the same")
+		t.Error("another seed gives the same value")
 	}
 }
 
-// A text is either refused, or has the same value each time, within bounds; and text outside
-// placeholders stays.
+// FuzzParse checks that a text is either refused or has the same value each time, within its
+// bounds, and that text outside placeholders is kept.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "{{n}}", `\\\{{n}} {{pick a|b}} {{letters 5}}`, "{{now+5m}}", "{{", "}}{{random 1 2}}", "\xff{{n%3}}"} {
 		f.Add(s)

@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// FILT-15: a file can give the type of a condition, as can a user who adds a rule; and a rule
-// that was added with the same text on a page counts as equal.
+// FILT-15: a file can state the type of a condition, as can a user who adds a rule. A rule that
+// was added with the same text on a page counts as equal.
 func TestTypedConditions(t *testing.T) {
 	for name, kind := range map[string]struct {
 		want value.Value
@@ -47,7 +47,7 @@ func TestTypedConditions(t *testing.T) {
 				t.Errorf("it is %v; want %v", got, kind.want)
 			}
 			if by := (&filter.Correlation{Label: "x", Properties: value.Properties{{Name: "p", Value: kind.want}}}).Text(); by != f.Text {
-				t.Errorf("it is kept as %s, and a page's as %s", f.Text, by)
+				t.Errorf("the file's rule is stored as %s, and a page's as %s", f.Text, by)
 			}
 			ns := empty()
 			steps, err := topology.Steps(nil, top)
@@ -60,7 +60,7 @@ func TestTypedConditions(t *testing.T) {
 				}
 			}
 			if again, err := topology.Steps(ns.States(0), top); err != nil || len(again) != 0 {
-				t.Errorf("a second time there is %+v to do, %v", again, err)
+				t.Errorf("a second time there are steps %+v, %v", again, err)
 			}
 		})
 	}

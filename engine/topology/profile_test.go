@@ -22,7 +22,7 @@ func profile(t *testing.T, name string) engine.Limits {
 	return l
 }
 
-// loading reads a file under limits and applies it to ns. The problems are one per line.
+// loading reads a file under limits and applies it to ns. problems has one problem per element.
 func loading(t *testing.T, ns *engine.Namespace, l engine.Limits, file string) (done, problems []string) {
 	t.Helper()
 	top, err := topology.Read(strings.NewReader(file), topology.Options{Limits: &l})
@@ -52,8 +52,8 @@ func memberPath(l engine.Limits) *engine.Namespace {
 	return engine.New(engine.Options{Limits: l, Keys: engine.NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
 }
 
-// EMU-8: a file of the emulator's shape loads in every tier that has topics; its values hold
-// everywhere, and for missing ones the defaults of the profile.
+// EMU-8: a file of the emulator's form can be loaded in every tier that has topics. Its values
+// apply, and for missing ones the defaults of the profile.
 func TestSampleInEveryProfile(t *testing.T) {
 	sample, err := os.ReadFile("testdata/Config.json")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestSampleInBasic(t *testing.T) {
 		!strings.HasPrefix(problems[1], q+"RequiresSession: ") {
 		t.Errorf("found %q", problems)
 	}
-	// An entity keeps what it has.
+	// An entity keeps the features that it has.
 	old := memberPath(engine.DefaultLimits())
 	if _, err := old.Create(now, engine.Queue, "q", engine.Config{RequiresSession: true, AutoDeleteOnIdle: 5 * time.Minute}, ""); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestSampleInBasic(t *testing.T) {
 	}
 }
 
-// In its own profile only the emulator's ranges hold.
+// In the emulator's own profile only the emulator's ranges apply.
 func TestEmulatorsRangesInItsProfile(t *testing.T) {
 	l := profile(t, "emulator")
 	for file, want := range map[string]string{
@@ -153,7 +153,7 @@ func TestEmulatorsRangesInItsProfile(t *testing.T) {
 			t.Errorf("found %q; want %s", problems, want)
 		}
 	}
-	// In the others they are accepted beside narrower ones.
+	// In other profiles they are accepted in addition to narrower ranges.
 	few := engine.DefaultLimits()
 	few.MaxDeliveries = 2
 	if done, problems := loading(t, memberPath(few), few, queue(`"MaxDeliveryCount":10`)); len(done) != 1 {
@@ -187,7 +187,7 @@ func TestSizesOfBefore(t *testing.T) {
 	}
 }
 
-// An invalid expression is found before anything is done (FILT-28, ACT-4), and so are more
+// An invalid expression is reported before anything is done (FILT-28, ACT-4), and so are more
 // filters than a topic may have.
 func TestExpressionsAreRead(t *testing.T) {
 	const at = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0].Properties."

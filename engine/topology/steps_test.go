@@ -21,7 +21,7 @@ func empty() *engine.Namespace {
 	return engine.New(engine.Options{Limits: engine.DefaultLimits(), Keys: engine.NewKeys(1), Nonce: func() uint64 { nonce++; return nonce }})
 }
 
-// apply does a step on a namespace, as the caller of Steps does on a broker.
+// apply applies a step to a namespace, as the caller of Steps does with a broker.
 func apply(ns *engine.Namespace, s topology.Step) (err error) {
 	switch s.Action {
 	case topology.Create:
@@ -47,7 +47,7 @@ func read(t *testing.T, file string) topology.Topology {
 	return top
 }
 
-// words returns steps in short: action and path.
+// words returns the action and path of each step.
 func words(steps []topology.Step) []string {
 	out := []string{}
 	for _, s := range steps {
@@ -98,10 +98,10 @@ func makesSample(t *testing.T) {
 	if len(s.Rules) != 1 || s.Rules[0].Name != engine.DefaultRule || s.Rules[0].Filter.Kind != engine.TrueFilter { // FILT-2
 		t.Errorf("its rules are %+v", s.Rules)
 	}
-	same(t, load(t, ns, string(file))) // there is nothing to do a second time
+	same(t, load(t, ns, string(file))) // a second time there is nothing to do
 }
 
-// Entities are created after those they forward to; a circle is closed last.
+// Entities are created after their destinations. In a cycle, one destination is set last.
 func TestStepsForwardOrder(t *testing.T) {
 	ns := empty()
 	same(t, load(t, ns, in(`"Queues":[
@@ -115,19 +115,19 @@ func TestStepsForwardOrder(t *testing.T) {
 	circle := in(`"Queues":[{"Name":"a","Properties":{"ForwardTo":"b"}},{"Name":"b","Properties":{"ForwardTo":"a"}}]`)
 	same(t, load(t, ns, circle), "create b", "create a", "update b")
 	same(t, load(t, ns, circle))
-	same(t, load(t, ns, in(`"Queues":[{"Name":"c","Properties":{"ForwardTo":"a"}}]`)), "create c") // to one that exists
+	same(t, load(t, ns, in(`"Queues":[{"Name":"c","Properties":{"ForwardTo":"a"}}]`)), "create c") // to a destination that exists
 
 	self := in(`"Queues":[{"Name":"e","Properties":{"ForwardTo":"E","ForwardDeadLetteredMessagesTo":"e"}}]`) // PROP-9
 	same(t, load(t, ns, self), "create e")
 	same(t, load(t, ns, self))
 
-	never := in(`"Queues":[{"Name":"d","Properties":{"ForwardTo":"a","DefaultMessageTimeToLive":"PT1M"}}]`) // TTL-18: the time to live is not in force
+	never := in(`"Queues":[{"Name":"d","Properties":{"ForwardTo":"a","DefaultMessageTimeToLive":"PT1M"}}]`) // TTL-18: the time to live does not apply
 	same(t, load(t, ns, never), "create d")
 	same(t, load(t, ns, never))
 }
 
-// PROP-2: properties missing from the file get their defaults again, except those that are
-// fixed at creation; entities that the file does not name stay.
+// PROP-2: properties that are missing from the file get their defaults again, except those that
+// are fixed at creation. Entities that the file does not contain are kept.
 func TestStepsUpdate(t *testing.T) {
 	ns := empty()
 	load(t, ns, in(`"Queues":[{"Name":"Orders","Properties":{"MaxDeliveryCount":3,"RequiresSession":true}},{"Name":"other"}]`))
@@ -142,10 +142,10 @@ func TestStepsUpdate(t *testing.T) {
 	if _, err := ns.State("other"); err != nil {
 		t.Error(err)
 	}
-	same(t, load(t, ns, in(`"Queues":[{"Name":"orders","Properties":{"LockDuration":"00:00:30","MaxDeliveryCount":10}}]`))) // the same in other words
+	same(t, load(t, ns, in(`"Queues":[{"Name":"orders","Properties":{"LockDuration":"00:00:30","MaxDeliveryCount":10}}]`))) // the same values in another form
 }
 
-// What a file cannot express stays as it is: authorization rules, partitioning, and the
+// Properties that a file cannot express are kept: authorization rules, partitioning, and the
 // spelling of a destination.
 func TestStepsKeepSettingsThatAFileCannotHave(t *testing.T) {
 	ns := empty()
@@ -176,7 +176,7 @@ func TestStepsKeepSettingsThatAFileCannotHave(t *testing.T) {
 	same(t, load(t, ns, file))
 }
 
-// OPS-9: a pin survives a start with the same file.
+// OPS-9: an entity stays pinned after a start with the same file.
 func TestStepsKeepPin(t *testing.T) {
 	ns, file := empty(), queue(`"AutoDeleteOnIdle":"PT5M"`)
 	load(t, ns, file)
@@ -203,11 +203,11 @@ func TestStepsRules(t *testing.T) {
 		"add rule "+s+" a", "add rule "+s+" b", "remove rule "+s+" $Default")
 	same(t, load(t, ns, sub(`,"Rules":[`+sqlRule("A", "x=1")+`,`+sqlRule("b", "x=3")+`,`+sqlRule("c", "1=1")+`]`)),
 		"add rule "+s+" c", "replace rule "+s+" b")
-	same(t, load(t, ns, sub(""))) // without rules in the file: unchanged
+	same(t, load(t, ns, sub(""))) // the file has no rules, so they are not changed
 	same(t, load(t, ns, sub(`,"Rules":[]`)), "remove rule "+s+" a", "remove rule "+s+" b", "remove rule "+s+" c")
 }
 
-// STAT-9: rules change while their subscription is enabled.
+// STAT-9: the rules of a disabled subscription are changed while it is enabled.
 func TestStepsRulesOfDisabled(t *testing.T) {
 	const s = "t/Subscriptions/s"
 	disabled, a := `,"Properties":{"Status":"Disabled"}`, `,"Rules":[`+sqlRule("a", "x=1")+`]`
@@ -221,7 +221,8 @@ func TestStepsRulesOfDisabled(t *testing.T) {
 	same(t, load(t, ns, sub(`,"Rules":[]`)), "update "+s, "remove rule "+s+" a")
 }
 
-// PROP-1 and other problems that no order of steps can solve: all are reported, by path.
+// TestStepsRefuse tests PROP-1 and other problems that no order of steps can solve: all are
+// reported, with their paths.
 func TestStepsRefuse(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic = 5, 1

@@ -16,8 +16,8 @@ import (
 	"mayfly/engine/topology"
 )
 
-// A file of the emulator's shape loads unchanged; for missing properties the hosted defaults
-// hold.
+// A file of the emulator's form is loaded unchanged. Missing properties get the hosted
+// service's defaults.
 func TestSample(t *testing.T) {
 	t.Run("EMU-8 it is read", readsSample)
 	t.Run("EMU-8 it is made", makesSample)
@@ -85,7 +85,7 @@ func readsSample(t *testing.T) {
 	}
 }
 
-// in wraps the contents of the one namespace.
+// in wraps the contents of a file's only namespace.
 func in(namespace string) string {
 	return `{"UserConfig":{"Namespaces":[{` + namespace + `}]}}`
 }
@@ -102,7 +102,7 @@ func rule(properties string) string {
 	return in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[{"Name":"r","Properties":{` + properties + `}}]}]}]`)
 }
 
-// Unusual files that are accepted.
+// TestReadTolerates reads unusual files that are accepted.
 func TestReadTolerates(t *testing.T) {
 	for name, file := range map[string]string{
 		"a byte order mark":          "\xef\xbb\xbf" + in(``),
@@ -129,7 +129,7 @@ func TestReadTolerates(t *testing.T) {
 	}
 }
 
-// The emulator's ranges hold beside narrower limits.
+// The emulator's ranges are accepted in addition to narrower limits.
 func TestReadEmulatorsRanges(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.MinLock, l.MaxLock, l.MinTTL, l.MaxTTL = time.Minute, time.Minute, time.Hour, time.Minute
@@ -144,7 +144,7 @@ func TestReadRefuses(t *testing.T) {
 	const r = ns + ".Topics[0].Subscriptions[0].Rules[0]"
 	for name, tc := range map[string]struct {
 		file string
-		want []string // path: beginning of the reason
+		want []string // the path and the beginning of the reason
 	}{
 		// malformed
 		"nothing":                    {"", []string{"The file is empty."}},
@@ -203,7 +203,7 @@ func TestReadRefuses(t *testing.T) {
 		"a rule as a text":        {in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":["1=1"]}]}]`), []string{r + ": This must be an object, not a text."}},
 		"an action as a text":     {rule(`"FilterType":"True","Action":"SET a=1"`), []string{r + ".Properties.Action: This must be an object, not a text."}},
 
-		// unknown where something is missing
+		// unknown members beside missing ones
 		"a member nearly known": {`{"UserConfigs":{}}`, []string{`UserConfig: This is missing; is "UserConfigs" a misspelling of it?`}},
 
 		// absent
@@ -251,7 +251,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// EMU-8: unknown members are left out with a warning; the emulator ignores them too.
+// EMU-8: unknown members are ignored with a warning; the emulator ignores them too.
 func TestReadWarns(t *testing.T) {
 	const ns, q = "UserConfig.Namespaces[0]", "UserConfig.Namespaces[0].Queues[0]"
 	const r = ns + ".Topics[0].Subscriptions[0].Rules[0]"
@@ -289,7 +289,7 @@ func TestReadWarns(t *testing.T) {
 	}
 }
 
-// EMU-8: destinations are checked together with all else.
+// EMU-8: destinations are checked together with everything else.
 func TestReadAllAtOnce(t *testing.T) {
 	top, err := topology.Read(strings.NewReader(in(`"Queues":[{"Name":"a","Properties":{"ForwardTo":"nowhere","LockDuration":60}},{"Name":"b","Properties":{"ForwardTo":"a"}}]`)), topology.Options{})
 	problems, ok := errors.AsType[topology.Problems](err)
@@ -310,7 +310,7 @@ func TestReadAllAtOnce(t *testing.T) {
 	}
 }
 
-// The number of entities is limited before anything is created.
+// The number of entities is checked before any is created.
 func TestReadCounts(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic, l.OtherFiltersPerTopic = 2, 1, 1
@@ -339,21 +339,21 @@ func TestProblemsAreCut(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "\n") != 50 || !strings.HasSuffix(err.Error(), "and 950 more") {
 		t.Errorf("got %v", err)
 	}
-	// It is cheap, too: problems that are not reported are not formatted.
+	// Problems that are not reported are not formatted, so they cost little.
 	many := longtest.Reduced(t, 60_000, 9_000)
 	wrong := in(`"Queues":[{"Name":"q","Properties":{` + strings.Repeat(`"LockDuration":0,`, many) + `"LockDuration":0}}]`)
 	mallocs := testing.AllocsPerRun(1, func() { _, err = topology.Read(strings.NewReader(wrong), topology.Options{}) })
 	if problems, ok := errors.AsType[topology.Problems](err); !ok || len(problems.First) != 100 || problems.More != many+1-100 || mallocs > float64(200*(many+1)) {
-		t.Errorf("told are %d of %d, with %.0f allocations: %.200v", len(problems.First), len(problems.First)+problems.More, mallocs, err)
+		t.Errorf("%d of %d problems are reported, with %.0f allocations: %.200v", len(problems.First), len(problems.First)+problems.More, mallocs, err)
 	}
-	// A problem that follows from another is none, even where the other is not reported.
+	// A problem that follows from another is not counted, even if the other is not reported.
 	var rules []string
 	for i := range 300 {
 		rules = append(rules, fmt.Sprintf(`{"Name":"r%d","Properties":{"FilterType":"Correlation","CorrelationFilter":{"To":1}}}`, i))
 	}
 	_, err = topology.Read(strings.NewReader(in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[`+strings.Join(rules, ",")+`]}]}]`)), topology.Options{})
 	if problems, ok := errors.AsType[topology.Problems](err); !ok || problems.More != 200 {
-		t.Errorf("of 300 rules with a problem each: told are %d, and %d more", len(problems.First), problems.More)
+		t.Errorf("of 300 rules with a problem each, %d are reported, and %d more", len(problems.First), problems.More)
 	}
 }
 
@@ -370,7 +370,7 @@ func FuzzRead(f *testing.F) {
 		top, err := topology.Read(strings.NewReader(string(b)), topology.Options{})
 		if err != nil {
 			if problems, ok := errors.AsType[topology.Problems](err); !ok || len(problems.First) == 0 {
-				t.Fatalf("%v is no list of problems", err)
+				t.Fatalf("%v is not a Problems", err)
 			}
 			return
 		}
@@ -387,7 +387,7 @@ func FuzzRead(f *testing.F) {
 		}
 		again, err := topology.Steps(ns.States(0), top)
 		if err != nil || len(again) != 0 {
-			t.Fatalf("a second time there is %+v to do, %v", again, err)
+			t.Fatalf("a second time there are steps %+v, %v", again, err)
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A file with too many values is refused before a tree is built, and one with many faults has
-// a short error.
+// A file with too many values is refused before a tree is built, and a file with many problems
+// has a short error.
 func TestReadIsBounded(t *testing.T) {
 	var rules strings.Builder
 	for i := range 20_000 {
@@ -35,7 +35,7 @@ func TestReadIsBounded(t *testing.T) {
 				t.Errorf("it takes %d bytes", n)
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 20<<10 {
-				t.Errorf("it is %.300v", err)
+				t.Errorf("the error is %.300v", err)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/topology"
 )
 
-// varied has what the emulator's sample lacks.
+// varied contains the features that the emulator's sample lacks.
 const varied = `{"UserConfig":{"Namespaces":[{"Name":"ours","Queues":[
 	{"Name":"Zoo/in","Properties":{"RequiresSession":true,"AutoDeleteOnIdle":"PT10M","Status":"SendDisabled","UserMetadata":"<a> \"b\" é","MaxDeliveryCount":3,"ForwardDeadLetteredMessagesTo":"all"}},
 	{"Name":"all"},{"Name":"via","Properties":{"ForwardTo":"all","RequiresDuplicateDetection":true,"DuplicateDetectionHistoryTimeWindow":"PT30S"}}],
@@ -49,8 +49,8 @@ func write(t *testing.T, ns *engine.Namespace) string {
 	return string(b)
 }
 
-// A written file asks for the namespace's contents: it changes nothing there, and creates the
-// same elsewhere (EMU-8).
+// A written file describes the namespace's contents: loading it changes nothing there, and
+// creates the same elsewhere (EMU-8).
 func TestWriteIsRead(t *testing.T) {
 	sample, err := os.ReadFile("testdata/Config.json")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestWriteIsRead(t *testing.T) {
 			written := write(t, ns)
 			steps, err := topology.Steps(ns.States(0), read(t, written))
 			if err != nil || len(steps) != 0 {
-				t.Errorf("it asks for %q, %v, of\n%s", words(steps), err, written)
+				t.Errorf("reloading it has the steps %q, %v, of\n%s", words(steps), err, written)
 			}
 			if d := cmp.Diff(written, write(t, made(t, written))); d != "" {
 				t.Error(d)
@@ -74,7 +74,7 @@ func TestWriteIsRead(t *testing.T) {
 	}
 }
 
-// The form is the emulator's: two kinds of filters, defaults left out.
+// The form is the emulator's: it has two kinds of filters, and omits defaults.
 func TestWriteForm(t *testing.T) {
 	written := write(t, made(t, varied))
 	for _, part := range []string{
@@ -92,7 +92,7 @@ func TestWriteForm(t *testing.T) {
 	}
 }
 
-// Text that looks like an escape is kept as it is.
+// Text that looks like an escape is not changed.
 func TestWriteEscapes(t *testing.T) {
 	ns := empty()
 	for i, text := range []string{`{"html":"\u003cb\u003e \u0026"}`, `\`, "<b> & \u2028 x", `\\u003c`} {
@@ -102,12 +102,12 @@ func TestWriteEscapes(t *testing.T) {
 		}
 	}
 	if steps, err := topology.Steps(ns.States(0), read(t, write(t, ns))); err != nil || len(steps) != 0 {
-		t.Errorf("it asks for %q, %v, of\n%s", words(steps), err, write(t, ns))
+		t.Errorf("reloading it has the steps %q, %v, of\n%s", words(steps), err, write(t, ns))
 	}
 }
 
-// OPS-9: a pinned entity is written as it was before it was pinned, and stays pinned when that
-// is read.
+// OPS-9: a pinned entity is written as it was before it was pinned, and stays pinned when the
+// file is loaded.
 func TestWritePinned(t *testing.T) {
 	ns := empty()
 	if _, err := ns.Create(now, engine.Queue, "q", engine.Config{AutoDeleteOnIdle: 5 * time.Minute}, ""); err != nil {

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyValue draws values of every kind with every bit pattern the kind has,
-// leaning towards the edges.
+// anyValue draws values of every kind with every bit pattern of the kind, preferring extreme
+// ones.
 func anyValue() *rapid.Generator[Value] {
 	return rapid.Custom(func(t *rapid.T) Value {
 		v := Value{kind: Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind"))}
@@ -40,7 +40,7 @@ func anyBits(t *rapid.T) uint64 {
 		rapid.Uint64(),
 		rapid.Map(rapid.Float64(), math.Float64bits),
 		rapid.Map(rapid.Uint64(), func(u uint64) uint64 { return 0x7ff0<<48 | u>>16 }),
-		rapid.Map(rapid.Uint64Range(0, 1<<20), func(u uint64) uint64 { return 0x31<<56 | u }), // decimals that users write
+		rapid.Map(rapid.Uint64Range(0, 1<<20), func(u uint64) uint64 { return 0x31<<56 | u }), // decimals as users write them
 	).Draw(t, "bits")
 }
 

@@ -20,7 +20,7 @@ func TestLookup(t *testing.T) {
 		t.Errorf("MSG-4: REGION folds to %v, %t", v, ok)
 	}
 	if v, ok := p.LookupFold("region"); v != OfInt(2) || !ok {
-		t.Errorf("the exact name loses: %v, %t", v, ok)
+		t.Errorf("the exact name does not take precedence: %v, %t", v, ok)
 	}
 	if _, ok := Properties(nil).LookupFold("x"); ok {
 		t.Error("nothing holds x")

@@ -20,11 +20,11 @@ func TestStoredFormReadsBack(t *testing.T) {
 		got, rest, err := ParseProperties(b[len("before"):])
 		clear(b)
 		if err != nil || !slices.Equal(got, p) || len(rest) != len(tail) {
-			t.Fatalf("%v reads as %v, %d bytes left, %v", p, got, len(rest), err)
+			t.Fatalf("%v is parsed as %v, %d bytes left, %v", p, got, len(rest), err)
 		}
 		for end := range whole[len("before") : len(whole)-len(tail)] {
 			if _, _, err := ParseProperties(whole[len("before"):][:end]); !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("the first %d bytes give %v", end, err)
+				t.Fatalf("the first %d bytes are parsed: %v", end, err)
 			}
 		}
 		for _, q := range p {
@@ -36,7 +36,7 @@ func TestStoredFormReadsBack(t *testing.T) {
 	})
 }
 
-// The stored form must stay readable for ever.
+// Values in the stored form must remain readable in all later versions.
 func TestStoredFormStays(t *testing.T) {
 	p := Properties{
 		{"n", Value{}}, {"b", OfBool(true)}, {"i", OfInt(-2)}, {"u", OfULong(300)},
@@ -63,7 +63,7 @@ func TestLengthsAreCheckedBeforeAllocation(t *testing.T) {
 			}
 		})
 		if allocs > 10 {
-			t.Errorf("%s: %v allocations for an error", name, allocs)
+			t.Errorf("%s: an error takes %v allocations", name, allocs)
 		}
 	}
 }
@@ -99,9 +99,9 @@ func FuzzParseProperties(f *testing.F) {
 			}
 			return
 		}
-		// Each value has one stored form, so a parsed value is written as it was.
+		// Each value has one stored form, so a parsed value is formatted as the same bytes.
 		if got := p.Append(nil); !bytes.Equal(got, b[:len(b)-len(rest)]) {
-			t.Fatalf("%x reads as %v, which is written %x", b, p, got)
+			t.Fatalf("%x is parsed as %v, which is formatted as %x", b, p, got)
 		}
 	})
 }

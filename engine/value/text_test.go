@@ -151,11 +151,11 @@ func TestParseRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err = Parse(Int, strings.Repeat("x", 1<<20)); err == nil || len(err.Error()) > 300 {
-		t.Errorf("the error is not short: %.300v", err)
+		t.Errorf("the error is too long: %.300v", err)
 	}
 }
 
-// The bits are those of IEEE 754-2008's binary encoding, as other libraries write them.
+// The bits are those of the binary encoding of IEEE 754-2008, as other libraries write them.
 func TestDecimalBits(t *testing.T) {
 	for text, want := range map[string]uint32{
 		"1":            0x32800001,
@@ -174,16 +174,16 @@ func TestDecimalBits(t *testing.T) {
 		}
 	}
 	if got := OfDecimal32(0x6cb89680).Text(); got != "0x6cb89680" {
-		t.Errorf("a significand of 10000000 is written %s", got)
+		t.Errorf("a significand of 10000000 is formatted as %s", got)
 	}
 	if got := OfDecimal64(0x31c0000000000001).Text(); got != "1" {
 		t.Errorf("decimal64 1 is written %s", got)
 	}
 }
 
-// FILT-33: .NET's decimals, as Microsoft.Azure.Amqp 2.7.3 writes them, have the same numbers
-// as in .NET, and so have the standard's, which Python's SDK writes. Typed decimals are
-// written as .NET does.
+// FILT-33: .NET's decimals, as Microsoft.Azure.Amqp 2.7.3 encodes them, have the same numbers
+// as in .NET, and so have the standard's, which Python's SDK encodes. Typed decimals are
+// encoded as in .NET.
 func TestDecimalsOfNET(t *testing.T) {
 	net := func(sign, scale byte, low ...byte) Value {
 		b := [16]byte{0x0c | sign, 0x40 - 2*scale}
@@ -211,7 +211,7 @@ func TestDecimalsOfNET(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := tc.v.Text(); got != tc.text {
-				t.Errorf("it is written %s, want %s", got, tc.text)
+				t.Errorf("it is encoded as %s, want %s", got, tc.text)
 			}
 			if got, want := tc.v.DecimalText(), strings.TrimSuffix(tc.text, IEEE); got != want || tc.v.String() != want {
 				t.Errorf("it is shown as %s, want %s", got, want)
@@ -226,7 +226,7 @@ func TestDecimalsOfNET(t *testing.T) {
 			t.Errorf("%s reads as %x, %v", text, got.str, err)
 		}
 	}
-	for _, b := range [][16]byte{{0x0c, 0x42, 15: 5}, {0x0c, 0x06, 15: 5}, {0x0c, 0x41, 15: 5}, {0x0c, 0x40, 0, 1, 15: 5}} { // not quite .NET's form
+	for _, b := range [][16]byte{{0x0c, 0x42, 15: 5}, {0x0c, 0x06, 15: 5}, {0x0c, 0x41, 15: 5}, {0x0c, 0x40, 0, 1, 15: 5}} { // almost .NET's form
 		if _, _, ok := OfDecimal128(b).net(); ok {
 			t.Errorf("%x is taken for .NET's", b)
 		}
@@ -236,6 +236,6 @@ func TestDecimalsOfNET(t *testing.T) {
 func TestNaNsKeepTheirPayload(t *testing.T) {
 	v := OfDouble(math.Float64frombits(0xfff8000000000000))
 	if got := v.Text(); got != "NaN(0xfff8000000000000)" {
-		t.Errorf("the NaN of .NET is written %s", got)
+		t.Errorf(".NET's NaN is formatted as %s", got)
 	}
 }

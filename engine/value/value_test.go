@@ -77,7 +77,7 @@ func TestAccessors(t *testing.T) {
 	}
 	want := time.Date(2026, 7, 14, 10, 4, 12, 345_678_900, time.UTC)
 	if got, ok := OfDateTimeOffset(639_196_202_523_456_789).Time(); !got.Equal(want) || !ok {
-		t.Errorf("the moment is %v, %t, want %v", got, ok, want)
+		t.Errorf("the time is %v, %t, want %v", got, ok, want)
 	}
 	if got, ok := OfTimestamp(want.UnixMilli()).Time(); !got.Equal(want.Truncate(time.Millisecond)) || !ok {
 		t.Errorf("the timestamp is %v, %t", got, ok)
@@ -100,7 +100,7 @@ func TestKindsHaveNames(t *testing.T) {
 		t.Errorf("decimal is a kind: %v", k)
 	}
 	if got := Kind(200).String(); got != "kind 200" {
-		t.Errorf("an unknown kind is called %q", got)
+		t.Errorf("an unknown kind has the name %q", got)
 	}
 }
 
@@ -117,6 +117,6 @@ func TestStringForPeople(t *testing.T) {
 		}
 	}
 	if got := OfRaw(make([]byte, 1000)).String(); len(got) > 80 {
-		t.Errorf("many bytes are written in %d characters", len(got))
+		t.Errorf("many bytes are formatted as %d characters", len(got))
 	}
 }

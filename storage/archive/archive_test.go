@@ -30,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 		wrote.Sessions != 45 || wrote.Seen != 450 || wrote.Clock == 0 {
 		t.Errorf("written are %+v", wrote)
 	}
-	// Into the first epoch, into a later one, and a copy of the copy.
+	// The backup is restored into the first epoch, into a later one, and as a copy of the copy.
 	later := new(memory.Store)
 	for range 9 {
 		later = later.Reopen()
@@ -56,7 +56,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatalf("message %d is not of epoch %d", m.Key, epoch)
 				}
 			}
-			if into.Epoch() == 2 { // a copy of the copy is next
+			if into.Epoch() == 2 { // the next restore is a copy of the copy
 				file.Reset()
 				file.Write(backup(t, into))
 				wrote = checked(t, file.Bytes()).Summary
@@ -77,7 +77,7 @@ func TestWithoutHistory(t *testing.T) {
 	if len(got.Events) > 0 || len(got.Records) != len(want.Records) {
 		t.Errorf("%d events and %d records", len(got.Events), len(got.Records))
 	}
-	// And history into a store that has none.
+	// History can be restored into a store that has none.
 	done, err := checked(t, backup(t, from)).Restore(t.Context(), struct{ engine.Store }{new(memory.Store)})
 	if err != nil || done.SkippedEvents != int64(len(want.Events)) {
 		t.Errorf("%+v, %v", done, err)
@@ -91,7 +91,7 @@ func TestEmpty(t *testing.T) {
 	differ(t, "nothing again", contents{}, existingContent(t, restore(t, file, into)))
 }
 
-// TestOnlyIntoAnEmptyStore leaves the content of a store as it is.
+// TestOnlyIntoAnEmptyStore checks that a store that is not empty is not changed.
 func TestOnlyIntoAnEmptyStore(t *testing.T) {
 	c := checked(t, backup(t, random(t, drawer(t), 16)))
 	queue := engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, TransferID: 1<<40 | 3, Kind: engine.Queue, Path: "orders"}
@@ -114,11 +114,11 @@ func TestOnlyIntoAnEmptyStore(t *testing.T) {
 	}
 	commit(t, s, &engine.Batch{Hard: true, Now: 6})
 	if _, err := c.Restore(t.Context(), s.Reopen()); err != nil {
-		t.Errorf("a server that came and went: %v", err)
+		t.Errorf("a store that a server had opened and closed: %v", err)
 	}
 }
 
-// source is a made-up source.
+// source is a source of backups with given records.
 type source struct {
 	records []engine.Record
 	body    func(engine.Key) (io.ReadSeekCloser, error)
@@ -146,7 +146,7 @@ func (s source) QueryEvents(context.Context, engine.HistoryQuery) iter.Seq2[engi
 
 func (s source) Epoch() uint64 { return 1 }
 
-// TestOrphans leaves out contents that no message refers to.
+// TestOrphans checks that contents without a message are not written.
 func TestOrphans(t *testing.T) {
 	s := new(memory.Store)
 	commit(t, s, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}},
@@ -164,7 +164,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// zeros is a body that takes no memory.
+// zeros is a body of zeros that takes no memory.
 type zeros struct{ *io.SectionReader }
 
 func (zeros) Close() error                          { return nil }
@@ -215,7 +215,7 @@ type fails struct{ err error }
 
 func (f fails) Write([]byte) (int, error) { return 0, f.err }
 
-// TestMemory writes, reads and restores a body of 100 MB in little memory.
+// TestMemory writes, reads and restores a body of 100 MB with little memory.
 func TestMemory(t *testing.T) {
 	const size = 100 << 20
 	queue := engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}
@@ -235,11 +235,11 @@ func TestMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 || into.staged != size {
-		t.Errorf("%d bytes of %d were staged, with %d bytes of memory in all", into.staged, size, took)
+		t.Errorf("%d bytes of %d were staged, and %d bytes of memory allocated", into.staged, size, took)
 	}
 }
 
-// drain discards large bodies.
+// drain is a store that discards large bodies.
 type drain struct {
 	engine.Store
 	staged int64
@@ -286,7 +286,7 @@ func TestVisitorsErrorEndsTheReading(t *testing.T) {
 	if _, err := archive.Check(t.Context(), bytes.NewReader(file), func(engine.Record) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}
-	// A visitor need not read a body, or not all of it.
+	// A visitor need not read a body to its end, or at all.
 	n := int64(0)
 	if _, err := archive.Read(t.Context(), bytes.NewReader(file), archive.Visitor{Body: func(_ engine.StoredContent, r io.Reader) error {
 		n++

@@ -17,7 +17,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A piece is one frame of a file under test.
+// A piece is one frame of a test's file.
 type piece struct {
 	kind byte
 	text string
@@ -65,12 +65,12 @@ var (
 	}
 )
 
-// with returns good with some of its pieces replaced.
+// with returns good with the pieces from `from` to `to` replaced.
 func with(from, to int, pieces ...piece) []piece {
 	return append(append(append([]piece{}, good[:from]...), pieces...), good[to:]...)
 }
 
-// all reads a file completely.
+// all reads a file to its end.
 func all(t testing.TB, file []byte) (Summary, error) {
 	return Read(t.Context(), bytes.NewReader(file), Visitor{
 		Header: func(Header) error { return nil }, Record: func(engine.Record) error { return nil }, Event: func(engine.HistoryEvent) error { return nil },
@@ -90,7 +90,7 @@ func TestGoodFile(t *testing.T) {
 	}
 }
 
-// TestWrongFrames reads files with correct checksums that Write never makes.
+// TestWrongFrames reads files with correct checksums that Write never writes.
 func TestWrongFrames(t *testing.T) {
 	trailer := good[len(good)-1]
 	for name, tc := range map[string]struct {
@@ -169,8 +169,8 @@ type fails struct{ err error }
 
 func (f fails) Read([]byte) (int, error) { return 0, f.err }
 
-// TestEveryBit changes each bit of a file, cuts it off everywhere and appends to it: none of
-// the results is accepted as a backup.
+// TestEveryBit changes each bit of a file, truncates it at every byte, and appends to it: no
+// result is accepted as a backup.
 func TestEveryBit(t *testing.T) {
 	file := sealed(t, head, queue, content(7, 40), chunk(40), piece{frameTrailer, `{"queues":1,"contents":1,"bodies":1,"bodyBytes":40}`})
 	if _, err := all(t, file); err != nil {
@@ -180,12 +180,12 @@ func TestEveryBit(t *testing.T) {
 		for bit := range 8 {
 			file[i] ^= 1 << bit
 			if _, err := all(t, file); err == nil {
-				t.Errorf("bit %d of byte %d of %d does not count", bit, i, len(file))
+				t.Errorf("a file with a changed bit %d in byte %d of %d is accepted", bit, i, len(file))
 			}
 			file[i] ^= 1 << bit
 		}
 		if _, err := all(t, file[:i]); err == nil {
-			t.Errorf("the first %d bytes of %d are enough", i, len(file))
+			t.Errorf("the first %d bytes of %d are accepted", i, len(file))
 		} else if i >= 16 && !strings.Contains(err.Error(), "ends early") {
 			t.Errorf("after %d bytes: %v", i, err)
 		}
@@ -233,7 +233,8 @@ func TestEachFrameIsChecked(t *testing.T) {
 	}
 }
 
-// TestLengthsAreNotBelieved reads a frame that claims to be 60 MB long.
+// TestLengthsAreNotBelieved reads a frame that claims to have 60 MB: no memory is allocated for
+// it ahead.
 func TestLengthsAreNotBelieved(t *testing.T) {
 	frame := func(n uint32) []byte {
 		return packed(t, append([]byte{frameHeader}, binary.BigEndian.AppendUint32(nil, n)...))
@@ -246,14 +247,14 @@ func TestLengthsAreNotBelieved(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
-		t.Errorf("it took %d bytes of memory", took)
+		t.Errorf("reading took %d bytes of memory", took)
 	}
 	if _, err := all(t, frame(65<<20)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "an invalid length") {
 		t.Errorf("%v", err)
 	}
 }
 
-// FuzzRead reads anything.
+// FuzzRead reads any file.
 func FuzzRead(f *testing.F) {
 	f.Add(sealed(f, good...))
 	f.Add(sealed(f))
@@ -265,8 +266,9 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzFrames reads arbitrary frames with correct checksums: kind, length in two bytes and text
-// of each. A file that is accepted as a backup can be restored or is refused.
+// FuzzFrames reads arbitrary frames with correct checksums, given as the kind, the length in
+// two bytes and the text of each. A file that is accepted as a backup can be restored, or the
+// restore is refused.
 func FuzzFrames(f *testing.F) {
 	small := append(with(4, 7, content(7, 3), chunk(3))[:9], piece{frameTrailer, `{"queues":1,"meters":1,"contents":2,"bodies":1,"bodyBytes":3,"messages":1,"events":1}`})
 	if _, err := all(f, sealed(f, small...)); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestIdentities moves identities of several epochs into one.
+// TestIdentities maps identities of several epochs into one.
 func TestIdentities(t *testing.T) {
 	const epoch = 1 << counterBits
 	var i identities
@@ -31,7 +31,7 @@ func TestIdentities(t *testing.T) {
 			t.Errorf("fresh are %d and %d", a, b)
 		}
 		if i.unknown {
-			t.Error("one of them was never met")
+			t.Error("a known identity was reported as unknown")
 		}
 	}
 	for _, id := range []uint64{2*epoch + 5, 5*epoch + 6, 5*epoch + 10, 77 * epoch} {

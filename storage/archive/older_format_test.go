@@ -10,7 +10,7 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// TestOlder restores a backup of a version whose SQLite stores had format 6.
+// TestOlder restores a backup from a version whose SQLite stores had format 6.
 func TestOlder(t *testing.T) {
 	file, err := os.ReadFile("testdata/older.backup")
 	if err != nil {
@@ -30,8 +30,8 @@ func TestOlder(t *testing.T) {
 	differ(t, "restored", existingContent(t, s), existingContent(t, restore(t, file, new(memory.Store))))
 }
 
-// TestTooOld checks that a backup of the first versions, whose entities had no transfer
-// dead-letter queue, is refused before anything is restored.
+// TestTooOld checks that a backup from the first versions, whose entities had no transfer
+// dead-letter subqueue, is refused before anything is restored.
 func TestTooOld(t *testing.T) {
 	s := new(memory.Store)
 	b := storetest.OlderBatch()

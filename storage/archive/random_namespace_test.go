@@ -22,8 +22,8 @@ import (
 	"mayfly/storage/memory"
 )
 
-// identities calls do with every key and subqueue id anywhere in *v, found by type: fields
-// that are added to a record are covered automatically.
+// identities calls do with every key and subqueue id anywhere in *v, and sets it to the result.
+// It finds them by type, so that fields that are added to a record are covered automatically.
 func identities(v reflect.Value, do func(uint64) uint64) {
 	switch v.Type() {
 	case reflect.TypeFor[engine.Key](), reflect.TypeFor[engine.SubqueueID]():
@@ -51,7 +51,7 @@ func identities(v reflect.Value, do func(uint64) uint64) {
 	}
 }
 
-// contents is everything in a store, with identities replaced by their ranks and events by
+// contents is everything in a store, with identities replaced by their ranks and events in
 // their order.
 type contents struct {
 	Records []engine.Record
@@ -177,7 +177,7 @@ func drawer(t *testing.T) enginetest.Generator {
 	return enginetest.NewGenerator(seed)
 }
 
-// A maker fills stores with random records, with identities of the store's epoch.
+// A maker fills stores with random records, whose identities are of the store's epoch.
 type maker struct {
 	enginetest.Generator
 	s     *memory.Store
@@ -193,11 +193,11 @@ func (m *maker) id() uint64 {
 	return id
 }
 
-// known returns an identity that was given before, perhaps of something dropped.
+// known returns an identity that was used before, perhaps that of a dropped record.
 func (m *maker) known(uint64) uint64 { return m.given[m.IntN(len(m.given))] }
 
-// random returns a store with every kind of record, of three epochs, with n contents each that
-// have bodies of critical lengths, and 25 n events.
+// random returns a store with every kind of record, of three epochs, each with n contents that
+// have bodies of critical lengths, and with 25 n events.
 func random(t *testing.T, d enginetest.Generator, n int) *memory.Store {
 	m := &maker{Generator: d, s: new(memory.Store), at: 1000}
 	sizes := []int64{0, 1, 1000, 65_536, 65_537, 262_144, 262_145, 700_000}
@@ -259,7 +259,7 @@ func random(t *testing.T, d enginetest.Generator, n int) *memory.Store {
 			m.Fill(&e)
 			identities(reflect.ValueOf(&e), m.known)
 			m.at += engine.Instant(m.IntN(2))
-			m.given = append(m.given, m.s.Epoch()<<40|(m.n+1_000_000)) // something that was dropped
+			m.given = append(m.given, m.s.Epoch()<<40|(m.n+1_000_000)) // the identity of a dropped record
 			e.At, e.N = m.at, uint64(m.IntN(1<<20))<<20|uint64(len(m.given))
 			if e.Audit {
 				b.Audit = append(b.Audit, e)
@@ -290,7 +290,7 @@ func checked(t *testing.T, file []byte) *archive.CheckedBackup {
 	return c
 }
 
-// restore restores a file and reopens the store, as the next server would.
+// restore restores a file and reopens the store, as the next server does.
 func restore(t *testing.T, file []byte, into *memory.Store) *memory.Store {
 	t.Helper()
 	if _, err := checked(t, file).Restore(context.WithoutCancel(t.Context()), into); err != nil {

@@ -28,9 +28,9 @@ func served(t *testing.T, s engine.Store) (*broker.Broker, error) {
 		broker.Options{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// TestInterrupted interrupts a restore at every commit and every staged body, before or after
-// it. Each time the incomplete store is not served, copied or trusted; restoring again
-// completes it.
+// TestInterrupted interrupts a restore before and after every commit and every staged body.
+// Each time the incomplete store cannot be served or backed up and is reported as incomplete,
+// and another restore completes it.
 func TestInterrupted(t *testing.T) {
 	from := random(t, drawer(t), 6)
 	want, file := existingContent(t, from), backup(t, from)
@@ -45,7 +45,7 @@ func TestInterrupted(t *testing.T) {
 	if _, err := try(func(n int) storetest.Fault { calls = n; return storetest.NoFault }); err != nil || calls < 10 {
 		t.Fatal(calls, err)
 	}
-	between := 8 // calls from one failure to the next; the first and the last fail always
+	between := 8 // calls from one failure to the next; the first and the last call always fail
 	if longtest.Enabled(t) {
 		between = 1
 	}
@@ -71,7 +71,7 @@ func TestInterrupted(t *testing.T) {
 				s = halfIsNothing(t, at, s)
 				done, err := checked(t, file).Restore(t.Context(), s)
 				if err != nil || !done.RemovedUnfinished {
-					t.Fatalf("once more after call %d: %+v, %v", at, done, err)
+					t.Fatalf("another restore after call %d: %+v, %v", at, done, err)
 				}
 				s = s.Reopen()
 			}
@@ -80,7 +80,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// faulty has a history besides what Faulty forwards.
+// faulty adds a history to the methods that Faulty forwards.
 type faulty struct {
 	*storetest.Faulty
 	engine.History
@@ -90,19 +90,20 @@ type faulty struct {
 func halfIsNothing(t *testing.T, at int, s *memory.Store) *memory.Store {
 	t.Helper()
 	if _, err := archive.Write(t.Context(), io.Discard, s, archive.Header{}); !errors.Is(err, engine.ErrRestoreIncomplete) {
-		t.Errorf("after call %d it is copied: %v", at, err)
+		t.Errorf("after call %d, backing it up: %v", at, err)
 	}
 	if r, err := inspect.Store(t.Context(), s); err != nil || !slices.Contains(r.Findings, "A restore into this store did not finish. Restore the backup again.") {
-		t.Errorf("after call %d it is sound: %+v, %v", at, r, err)
+		t.Errorf("after call %d, inspecting it: %+v, %v", at, r, err)
 	}
 	if _, err := served(t, s); !errors.Is(err, engine.ErrRestoreIncomplete) {
-		t.Errorf("after call %d it is served: %v", at, err)
+		t.Errorf("after call %d, serving it: %v", at, err)
 	}
 	return s.Reopen()
 }
 
-// TestBatches checks what a driver gets: bounded, hard batches, each thing once, messages with
-// their senders' content, and entities before what belongs to them.
+// TestBatches checks the batches that a driver gets: they are bounded and hard, contain each
+// record once, messages with their senders' content, and entities before the records that
+// belong to them.
 func TestBatches(t *testing.T) {
 	from := random(t, drawer(t), 200)
 	into := &looked{Store: new(memory.Store), t: t, wrote: map[engine.Key]engine.Packed{}, known: map[engine.SubqueueID]bool{}}
@@ -110,7 +111,7 @@ func TestBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if into.batches < 8 || len(into.wrote) != 600 || into.sessions != 45 || into.seen != 45 {
-		t.Errorf("there are %d batches, %d contents, %d sessions and %d rows of what was seen", into.batches, len(into.wrote), into.sessions, into.seen)
+		t.Errorf("there are %d batches, %d contents, %d sessions and %d rows of MessageIds", into.batches, len(into.wrote), into.sessions, into.seen)
 	}
 }
 
@@ -129,7 +130,7 @@ func TestBatchesOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if into.batches < 6 || into.sessions != rows || into.seen != rows {
-		t.Errorf("there are %d batches, %d sessions and %d rows of what was seen", into.batches, into.sessions, into.seen)
+		t.Errorf("there are %d batches, %d sessions and %d rows of MessageIds", into.batches, into.sessions, into.seen)
 	}
 }
 
@@ -148,25 +149,25 @@ func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
 	bytes := 0
 	for _, e := range b.Entities {
 		if e.Kind != engine.RestoreMark && !l.known[0] {
-			l.t.Error("an entity comes before the mark")
+			l.t.Error("an entity comes before the restore mark")
 		}
 		l.known[0], l.known[e.ID], l.known[e.DeadLetterID], l.known[e.TransferID] = true, true, true, true
 	}
 	for _, v := range b.Sessions {
 		l.sessions++
 		if bytes += len(v.State); !l.known[v.Subqueue] {
-			l.t.Errorf("a session comes before its place %d", v.Subqueue)
+			l.t.Errorf("a session comes before its subqueue %d", v.Subqueue)
 		}
 	}
 	for _, v := range b.Seen {
 		l.seen++
 		if bytes += 16 * len(v.Digests); !l.known[v.Subqueue] {
-			l.t.Errorf("what was seen comes before its place %d", v.Subqueue)
+			l.t.Errorf("MessageIds come before their subqueue %d", v.Subqueue)
 		}
 	}
 	for _, m := range b.Meters {
 		if !l.known[m.Subqueue] {
-			l.t.Errorf("a meter comes before its place %d", m.Subqueue)
+			l.t.Errorf("a meter comes before its subqueue %d", m.Subqueue)
 		}
 	}
 	for _, c := range b.Contents {
@@ -180,16 +181,17 @@ func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
 	}
 	for i, m := range b.Messages {
 		if w, ok := l.wrote[m.Content]; !ok || len(b.Written) != len(b.Messages) || b.Written[i] != w || !l.known[m.Subqueue] {
-			l.t.Errorf("message %d comes without what it is of", m.Key)
+			l.t.Errorf("message %d comes before its content or subqueue, or without Written", m.Key)
 		}
 	}
 	if things := len(b.Entities) + len(b.Rules) + len(b.Meters) + len(b.Sessions) + len(b.Seen) + len(b.Contents) + len(b.Messages); !b.Hard || bytes > 3<<20 || things > 1000 {
-		l.t.Errorf("a batch has %d things and %d bytes, hard %v", things, bytes, b.Hard)
+		l.t.Errorf("a batch has %d records and %d bytes, hard %v", things, bytes, b.Hard)
 	}
 	return l.Store.Commit(ctx, b)
 }
 
-// TestClearing drops every subqueue that an interrupted attempt has left.
+// TestClearing checks that a restore drops every subqueue and setting that an interrupted
+// attempt has left.
 func TestClearing(t *testing.T) {
 	s := &dropping{Store: new(memory.Store)}
 	commit(t, s.Store, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{
@@ -220,7 +222,7 @@ func (d *dropping) Commit(ctx context.Context, b *engine.Batch) error {
 	return d.Store.Commit(ctx, b)
 }
 
-// TestFileChanges exchanges the file before the second reading.
+// TestFileChanges replaces the file before it is read the second time.
 func TestFileChanges(t *testing.T) {
 	for name, other := range map[string][]byte{
 		"another backup": backup(t, random(t, drawer(t), 3)),
@@ -245,9 +247,9 @@ func TestFileChanges(t *testing.T) {
 
 type exchanged struct{ *bytes.Reader }
 
-// TestBrokerGoesOn restores what a broker of the fourth epoch left into a store of the first,
-// where another broker then sends, copies and receives. If identities were kept, it would give
-// some of them again.
+// TestBrokerGoesOn restores the store of a broker of the fourth epoch into a store of the
+// first, on which another broker then sends, copies and receives. If identities were not
+// changed, that broker would use some of them again.
 func TestBrokerGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := new(memory.Store).Reopen().Reopen().Reopen()
@@ -288,7 +290,7 @@ func TestBrokerGoesOn(t *testing.T) {
 		if r, err := inspect.Store(t.Context(), s); err != nil || !r.Sound() || r.Messages != 6 || r.Queues != 2 {
 			t.Errorf("%+v, %v", r, err)
 		}
-		// Events from before and after are one history.
+		// Events from before and after the restore are one history.
 		var kinds []string
 		for e, err := range s.QueryEvents(t.Context(), engine.HistoryQuery{Path: "orders"}) {
 			if err != nil {
@@ -304,7 +306,7 @@ func TestBrokerGoesOn(t *testing.T) {
 }
 
 // TestDuplicatesGoOn restores the MessageIds of a broker of the fourth epoch into a store of
-// the first. New MessageIds have higher numbers: the old ones leave the window first.
+// the first. New MessageIds get higher numbers, because the old ones leave the window first.
 func TestDuplicatesGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := new(memory.Store).Reopen().Reopen().Reopen()
@@ -333,7 +335,7 @@ func TestDuplicatesGoOn(t *testing.T) {
 		send("b")
 		send("a")
 		received("b")
-		time.Sleep(5*time.Minute + time.Second) // the window of a is over
+		time.Sleep(5*time.Minute + time.Second) // the window of a has passed
 		send("b")
 		received("")
 		b.open(b.close())
@@ -344,7 +346,7 @@ func TestDuplicatesGoOn(t *testing.T) {
 	})
 }
 
-// world is a broker with what the test needs to talk to it.
+// world is a broker with helpers.
 type world struct {
 	*testing.T
 	*broker.Broker
@@ -360,7 +362,7 @@ func (w *world) open(s *memory.Store) {
 	w.Broker, w.s = b, s
 }
 
-// close returns the store, reopened.
+// close closes the broker and returns its store, reopened.
 func (w *world) close() *memory.Store {
 	w.Helper()
 	if err := w.Broker.Close(); err != nil {

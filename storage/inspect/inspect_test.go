@@ -15,12 +15,12 @@ import (
 	"mayfly/storage/inspect"
 )
 
-// source is a made-up source.
+// source is a source with given contents.
 type source struct {
 	records []engine.Record
 	bodies  map[engine.Key]string
 	events  int
-	err     error // after everything else
+	err     error // returned after everything else
 }
 
 func (s source) Load(context.Context) iter.Seq2[engine.Record, error] {
@@ -72,7 +72,7 @@ func content(k engine.Key, n int64) engine.StoredContent {
 	return engine.StoredContent{Key: k, Content: engine.Content{MessageID: "m", BodySize: n}.Pack()}
 }
 
-// sound returns a namespace with everything in it.
+// sound returns a namespace with every kind of record and no faults.
 func sound() source {
 	return source{
 		records: []engine.Record{
@@ -107,7 +107,7 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// TestWrong changes one thing in a sound namespace.
+// TestWrong changes one thing in a namespace without faults.
 func TestWrong(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*source)
@@ -164,8 +164,8 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestWrongAccess checks access rules of the namespace and of an entity. Findings contain no
-// key.
+// TestWrongAccess checks access rules of the namespace and of an entity. Findings must not
+// contain keys.
 func TestWrongAccess(t *testing.T) {
 	one := func(name string, r engine.Rights) engine.AccessRule {
 		return engine.AccessRule{Name: name, Rights: r, PrimaryKey: "hush", SecondaryKey: "hush"}
@@ -210,14 +210,14 @@ func remembering() source {
 		engine.Entity{ID: 4, TransferID: 5, Kind: engine.Topic, Path: "prices", Config: engine.Config{RequiresDuplicateDetection: true}},
 		engine.Entity{ID: 6, DeadLetterID: 7, TransferID: 8, Kind: engine.Subscription, Path: "prices/Subscriptions/eu", Config: engine.Config{RequiresSession: true}},
 		engine.SessionRecord{Subqueue: 1, ID: "a", State: "x", ChangedAt: 5}, engine.SessionRecord{Subqueue: 1, ID: "A"}, engine.SessionRecord{Subqueue: 6, ID: "a"},
-		engine.SeenIDs{Subqueue: 1, N: 3, At: 5, Digests: make([]engine.Digest, 2)}, engine.SeenIDs{Subqueue: 1, N: 9, At: 4}, // of a window that became longer
+		engine.SeenIDs{Subqueue: 1, N: 3, At: 5, Digests: make([]engine.Digest, 2)}, engine.SeenIDs{Subqueue: 1, N: 9, At: 4}, // after the window became longer
 		engine.SeenIDs{Subqueue: 4, N: 1, At: 4},
 		engine.Meter{Subqueue: 1, NextSeq: 2}, content(10, 0),
 		engine.Message{Key: 10, Content: 10, Subqueue: 3, Seq: 1, Hops: 2, Extra: &engine.Extra{DeadLettered: true}},
 	}}
 }
 
-// TestWrongMemory changes one thing among sessions and remembered MessageIds.
+// TestWrongMemory changes one thing in sessions or remembered MessageIds.
 func TestWrongMemory(t *testing.T) {
 	r, err := inspect.Store(t.Context(), remembering())
 	if want := (archive.Counts{Queues: 1, Topics: 1, Subscriptions: 1, Meters: 1, Sessions: 3, Seen: 2, Contents: 1, Messages: 1}); err != nil || !r.Sound() || r.Counts != want {

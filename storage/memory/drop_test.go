@@ -6,7 +6,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestDroppedTakesNoMemory checks that dropped records leave nothing behind.
+// TestDroppedTakesNoMemory checks that dropped records leave nothing in memory.
 func TestDroppedTakesNoMemory(t *testing.T) {
 	var s Store
 	for _, b := range []*engine.Batch{

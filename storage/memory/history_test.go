@@ -6,7 +6,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestHistoryIsBounded adds more events than the limit.
+// TestHistoryIsBounded adds more events than the history keeps.
 func TestHistoryIsBounded(t *testing.T) {
 	var s Store
 	if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Audit: []engine.Event{{N: 1, At: 1, Audit: true}}}); err != nil {
@@ -22,14 +22,14 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("%d events are kept", got)
 	}
 	if first := s.records.history.rows[0]; !first.Audit {
-		t.Error("what an operator did is forgotten")
+		t.Error("an audit event was dropped")
 	}
 	if last := s.records.history.rows[len(s.records.history.rows)-1]; last.N != n+1 {
-		t.Errorf("the latest kept is %d", last.N)
+		t.Errorf("the latest event is %d", last.N)
 	}
 }
 
-// TestForgetAudit drops audit events when nothing else is left.
+// TestForgetAudit trims the history so far that audit events are dropped too.
 func TestForgetAudit(t *testing.T) {
 	var s Store
 	for i := range uint64(10) {
@@ -50,6 +50,6 @@ func TestForgetAudit(t *testing.T) {
 		}
 	}
 	if h := s.records.history; h.bytes != 0 || h.routine != 0 {
-		t.Errorf("%d bytes and %d events are left of nothing", h.bytes, h.routine)
+		t.Errorf("an empty history has %d bytes and %d events", h.bytes, h.routine)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// open returns an Open that reopens one store.
+// open returns an Open that reopens one store each time.
 func open(*testing.T) storetest.Open {
 	var s *memory.Store
 	return func(context.Context) (engine.Store, error) {

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine"
 )
 
-// A picky server refuses messages permanently while on is set, like a collection with a
+// A picky server permanently refuses messages while on is set, like a collection with a
 // validator.
 type picky struct {
 	server
@@ -26,8 +26,8 @@ func (p *picky) Apply(ctx context.Context, in collection, changes []change) erro
 	return p.server.Apply(ctx, in, changes)
 }
 
-// Commits that cannot be applied block further ones when there are too many, with the reason,
-// and only as long as that lasts.
+// When too many commits cannot be applied, further commits fail with the reason, until they can
+// be applied.
 func TestCommitsWaitForSpaceInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := &picky{server: new(toy)}
@@ -49,13 +49,13 @@ func TestCommitsWaitForSpaceInVain(t *testing.T) {
 		time.Sleep(2 * applyEvery)
 		synctest.Wait()
 		if err := commit(n + 1); !errors.Is(err, engine.ErrUnwritable) {
-			t.Errorf("one commit more: %v; want ErrUnwritable", err)
+			t.Errorf("one more commit: %v; want ErrUnwritable", err)
 		}
 		on.on.Store(false)
 		time.Sleep(2 * applyEvery)
 		synctest.Wait()
 		if err := commit(n + 1); err != nil {
-			t.Errorf("when it is mended: %v", err)
+			t.Errorf("when messages are accepted again: %v", err)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -63,7 +63,7 @@ func TestCommitsWaitForSpaceInVain(t *testing.T) {
 	})
 }
 
-// A reader that never ends is heeded for an hour.
+// An owner keeps what a reader that never ends may read for an hour.
 func TestALookIsHeededForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on, began := new(toy), time.Now()
@@ -79,12 +79,12 @@ func TestALookIsHeededForAnHour(t *testing.T) {
 		time.Sleep(maxSnapshotAge / 2)
 		synctest.Wait()
 		if !s.hasReaders.Load() {
-			t.Error("it is not heeded after half an hour")
+			t.Error("the owner ignores the reader after half an hour")
 		}
 		time.Sleep(maxSnapshotAge)
 		synctest.Wait()
 		if s.hasReaders.Load() {
-			t.Error("it is heeded after more than an hour")
+			t.Error("the owner still heeds the reader after more than an hour")
 		}
 		for _, end := range []func() error{l.Close, s.Close} {
 			if err := end(); err != nil {

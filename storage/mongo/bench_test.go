@@ -27,7 +27,7 @@ import (
 
 const benchBody = 1024
 
-// bench is a store with a queue, and batches to commit.
+// bench is a store with one queue.
 type bench struct {
 	s    engine.Store
 	keys *engine.Keys
@@ -61,7 +61,7 @@ func (x *bench) commit(b *testing.B, batch *engine.Batch) {
 	}
 }
 
-// send returns a batch of n new messages, and the one that completes them.
+// send returns a batch of n new messages, and the batch that completes them.
 func (x *bench) send(n int) (sent, completed *engine.Batch) {
 	now := engine.At(time.Now())
 	sent, completed = &engine.Batch{Hard: true, Now: now}, &engine.Batch{Hard: true, Now: now}
@@ -131,7 +131,7 @@ func connect(b *testing.B, url string) *driver.Client {
 	return c
 }
 
-// journalLength returns how many documents the journal has at the end of a load.
+// journalLength returns the number of documents in the journal when a load ends.
 func journalLength(b *testing.B, at string) int64 {
 	b.Helper()
 	u, err := url.Parse(at)
@@ -152,7 +152,7 @@ func heap(b *testing.B) {
 	b.ReportMetric(float64(m.HeapAlloc)/1e6, "heap-MB")
 }
 
-// plain inserts documents of the same size, n at a time.
+// plain inserts documents of the same size, n at a time, to compare with.
 func plain(b *testing.B, n int) {
 	c := connect(b, mongotest.ServerURL(b))
 	journal := true

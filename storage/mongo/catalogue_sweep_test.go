@@ -10,7 +10,8 @@ import (
 )
 
 // The rest of a removed namespace is swept, and nothing else: documents written by a server
-// that had not noticed the removal, and what a server could not erase before it ended.
+// that had not noticed the removal, and documents that a server could not delete before it
+// ended.
 func TestCatalogueSweeps(t *testing.T) {
 	url := mongotest.URL(t)
 	c := &Catalogue{URL: url}
@@ -37,7 +38,7 @@ func TestCatalogueSweeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(as string) { // as a server does that has not noticed the removal
+	write := func(as string) { // as a server that has not noticed the removal
 		t.Helper()
 		for _, in := range []collection{settings, owners, messages} {
 			if err := on.Insert(t.Context(), in, marshal(bson.D{{Key: "_id", Value: as + "/left"}, {Key: "v", Value: int64(1)}})); err != nil {
@@ -64,13 +65,13 @@ func TestCatalogueSweeps(t *testing.T) {
 	}
 	for i := range sweepAfter {
 		if !isLeft("shop.2") {
-			t.Fatalf("it was swept after %d times", i)
+			t.Fatalf("the rest was swept after only %d lists", i)
 		}
 		if _, err := c.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if isLeft("shop.2") || !isLeft("shop.3") || !isLeft("shop") { // a server's own namespace may be called shop
+	if isLeft("shop.2") || !isLeft("shop.3") || !isLeft("shop") { // the server's own namespace may be called shop
 		t.Errorf("left are shop.2: %v, shop.3: %v, shop: %v", isLeft("shop.2"), isLeft("shop.3"), isLeft("shop"))
 	}
 	write("shop.2")
@@ -80,6 +81,6 @@ func TestCatalogueSweeps(t *testing.T) {
 		}
 	}
 	if !isLeft("shop.2") {
-		t.Error("it was swept twice")
+		t.Error("a namespace was swept twice")
 	}
 }

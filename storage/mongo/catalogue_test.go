@@ -9,8 +9,8 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// A namespace is in the catalogue of every server on the database, and one that is created
-// again has none of the former content.
+// Every server on the database has a namespace in its catalogue, and one that is created again
+// has none of its former content.
 func TestCatalogue(t *testing.T) {
 	url := mongotest.URL(t)
 	one, other := &mongo.Catalogue{URL: url}, &mongo.Catalogue{URL: url}
@@ -34,7 +34,7 @@ func TestCatalogue(t *testing.T) {
 	}
 	listed(shop)
 	if _, err := other.Add(t.Context(), namespaces.Spec{Name: "shop"}); !errors.Is(err, namespaces.ErrNamespaceExists) {
-		t.Errorf("it was made twice: %v", err)
+		t.Errorf("the namespace was created twice: %v", err)
 	}
 	s, err := mongo.Open(t.Context(), url, mongo.Options{Namespace: "shop"})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestCatalogue(t *testing.T) {
 	listed()
 	again, err := other.Add(t.Context(), namespaces.Spec{Name: "shop"})
 	if err != nil || again.StoredName != "shop.2" {
-		t.Errorf("made anew it is %+v, %v", again, err)
+		t.Errorf("created again, the namespace is %+v, %v", again, err)
 	}
 	listed(again)
 	again.Profile = "emulator"
@@ -55,7 +55,7 @@ func TestCatalogue(t *testing.T) {
 	}
 	listed(again)
 	if err := one.Change(t.Context(), shop); !errors.Is(err, namespaces.ErrNoNamespace) {
-		t.Errorf("what was removed was changed: %v", err)
+		t.Errorf("a removed namespace was changed: %v", err)
 	}
 	// A server that has not noticed a newer namespace removes only the one it knew.
 	if _, err := one.Remove(t.Context(), shop, func() error { return nil }); err != nil {
@@ -68,6 +68,6 @@ func TestCatalogue(t *testing.T) {
 	}
 	defer own.Close()
 	if _, err := one.Add(t.Context(), namespaces.Spec{Name: "own"}); !errors.Is(err, namespaces.ErrNamespaceExists) {
-		t.Errorf("a server's own was taken: %v", err)
+		t.Errorf("a server's own namespace was created: %v", err)
 	}
 }

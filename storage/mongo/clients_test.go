@@ -24,7 +24,7 @@ type gate struct {
 	now, most int // guarded by mu
 }
 
-// through starts a gate to the tests' server, with a database of its own.
+// through starts a gate to the tests' server. Its URL has a database of its own.
 func through(t testing.TB) *gate {
 	t.Helper()
 	to, err := url.Parse(mongotest.URL(t))
@@ -82,7 +82,7 @@ func (g *gate) count(n int) {
 	g.most = max(g.most, g.now)
 }
 
-// eventually reports whether is becomes true within some time.
+// eventually waits for is to return true, and reports whether it did within some time.
 func eventually(is func() bool) bool {
 	for range 1000 {
 		if is() {
@@ -99,8 +99,8 @@ func (g *gate) connections() (now, most int) {
 	return g.now, g.most
 }
 
-// openAll opens n namespaces at once, as a server does that takes over, and commits to each
-// meanwhile.
+// openAll opens n namespaces at once, as a server does that takes them over, and commits to
+// each meanwhile.
 func openAll(t testing.TB, url string, clients *Clients, n int) []*Store {
 	t.Helper()
 	stores := make([]*Store, n)
@@ -122,7 +122,7 @@ func openAll(t testing.TB, url string, clients *Clients, n int) []*Store {
 	return stores
 }
 
-// goesOn commits a batch.
+// goesOn commits a batch, to check that the store works.
 func goesOn(t *testing.T, s *Store, path engine.Path) {
 	t.Helper()
 	if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1, Entities: []engine.Entity{{ID: 1, Path: path}}}); err != nil {
@@ -130,9 +130,9 @@ func goesOn(t *testing.T, s *Store, path engine.Path) {
 	}
 }
 
-// TestOneClient: users of the same connection string in a process share connections, and
-// request the indexes once. One that gives up or closes does not affect the others; the last
-// one disconnects, and after that the string can be opened again.
+// TestOneClient checks that users of the same connection string in a process share connections,
+// and create the indexes once. A user that gives up or closes does not affect the others. The
+// last one disconnects, and after that the string can be opened again.
 func TestOneClient(t *testing.T) {
 	var seen tap
 	g, clients := through(t), new(Clients)
@@ -141,7 +141,7 @@ func TestOneClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen.on(a.options)
-	first, err := clients.take(g.url, a) // as if another user had it
+	first, err := clients.take(g.url, a) // as another user
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestOneClient(t *testing.T) {
 		t.Error(err)
 	}
 	if n := len(clients.all); n != 1 || first.users != 7 {
-		t.Errorf("there are %d clients; of the first there are %d users", n, first.users)
+		t.Errorf("there are %d clients, the first with %d users", n, first.users)
 	}
 	stop, over := context.WithCancel(t.Context())
 	var giving sync.WaitGroup
@@ -178,7 +178,7 @@ func TestOneClient(t *testing.T) {
 		defer func() { <-first.indexLock }()
 		return first.indexed
 	}) {
-		t.Error("nobody asks for the indexes")
+		t.Error("the indexes were not requested")
 	}
 	if err := stores[0].Close(); err != nil {
 		t.Error(err)
@@ -203,7 +203,7 @@ func TestOneClient(t *testing.T) {
 	want(t, asked, made(t, seen.all()))
 	if len(clients.all) != 0 || !eventually(func() bool { now, _ := g.connections(); return now == 0 }) {
 		now, _ := g.connections()
-		t.Errorf("all are closed, and there are %d clients and %d connections", len(clients.all), now)
+		t.Errorf("after all are closed, there are %d clients and %d connections", len(clients.all), now)
 	}
 	for _, s := range openAll(t, g.url, clients, 2) {
 		goesOn(t, s, "again")
@@ -213,7 +213,8 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
-// TestClientsOfTheirOwn: without shared clients, or by another string, it is another client.
+// TestClientsOfTheirOwn checks that users without shared clients, or with another connection
+// string, have another client.
 func TestClientsOfTheirOwn(t *testing.T) {
 	g, clients := through(t), new(Clients)
 	for _, of := range []struct {
@@ -235,7 +236,7 @@ func TestClientsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestClosedTwice: closing one user twice does not close the client of another.
+// TestClosedTwice checks that closing one user twice does not close another user's client.
 func TestClosedTwice(t *testing.T) {
 	url, clients := mongotest.URL(t), new(Clients)
 	var all [3]*database
@@ -259,7 +260,7 @@ func TestClosedTwice(t *testing.T) {
 	}
 }
 
-// TestClientOfUnreachableServer: if no server answers, nothing is left of the attempt.
+// TestClientOfUnreachableServer checks that no client is left if no server answers.
 func TestClientOfUnreachableServer(t *testing.T) {
 	clients := new(Clients)
 	if _, err := Open(t.Context(), "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100", Options{Clients: clients}); err == nil || len(clients.all) != 0 {
@@ -267,7 +268,7 @@ func TestClientOfUnreachableServer(t *testing.T) {
 	}
 }
 
-// TestIndexesAreMadeByOne: the first user that succeeds makes them.
+// TestIndexesAreMadeByOne checks that the first user that succeeds creates the indexes.
 func TestIndexesAreMadeByOne(t *testing.T) {
 	p := &sharedClient{indexLock: make(chan struct{}, 1)}
 	asked, trouble := 0, errors.New("it does not answer")
@@ -277,7 +278,7 @@ func TestIndexesAreMadeByOne(t *testing.T) {
 	if err := ask(trouble); !errors.Is(err, trouble) {
 		t.Error(err)
 	}
-	p.indexLock <- struct{}{} // another user is making them
+	p.indexLock <- struct{}{} // another user is creating them
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.index(gone, func(context.Context) error { return nil }); !errors.Is(err, context.Canceled) {
@@ -290,7 +291,7 @@ func TestIndexesAreMadeByOne(t *testing.T) {
 		}
 	}
 	if asked != 2 {
-		t.Errorf("it was asked for them %d times, want one that failed and one", asked)
+		t.Errorf("the indexes were requested %d times, want once in vain and once more", asked)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine"
 )
 
-// closed expects that Close ends at once although a call is in progress.
+// closed requires that Close returns at once although a call is in progress.
 func closed(t *testing.T, s *Store) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -30,8 +30,8 @@ func closed(t *testing.T, s *Store) {
 	}
 }
 
-// A sender that stops in the middle of a body does not keep the store from closing, and gets
-// an error when it goes on.
+// A sender that pauses in the middle of a body does not keep the store from closing, and gets
+// an error when it continues.
 func TestCloseDoesNotWaitForSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), new(toy), nil, timed(Options{}))
@@ -70,7 +70,7 @@ func (m *mute) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bs
 	}
 }
 
-// Reading the history of a database that does not answer ends when the namespace is lost.
+// Reading the history from a database that does not answer ends when the namespace is lost.
 func TestHistoryEndsWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), &mute{new(toy), history}, nil, timed(Options{}))

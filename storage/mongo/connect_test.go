@@ -17,10 +17,11 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// Time-outs within which a server that answers at all has done so.
+// quick has time-outs within which any server that answers at all has answered.
 const quick = "serverSelectionTimeoutMS=3000&connectTimeoutMS=2500"
 
-// sentence returns connect's error, and checks that neither it nor the log contains a secret.
+// sentence returns the error of connect, and checks that neither it nor the log contains a
+// secret.
 func sentence(t *testing.T, url string, secrets ...string) error {
 	t.Helper()
 	var logged bytes.Buffer
@@ -32,7 +33,7 @@ func sentence(t *testing.T, url string, secrets ...string) error {
 	}
 	for _, s := range secrets {
 		if strings.Contains(err.Error(), s) || strings.Contains(logged.String(), s) {
-			t.Errorf("%q is in what is said:\n%v\n%s", s, err, &logged)
+			t.Errorf("%q is in the error or the log:\n%v\n%s", s, err, &logged)
 		}
 	}
 	return err
@@ -50,7 +51,7 @@ func TestConnect(t *testing.T) {
 		t.Errorf("%s is %+v", url, got)
 	}
 	if !mongotest.Real() && got.ferretVersion == "" {
-		t.Error("the test server does not say that it is FerretDB")
+		t.Error("the test server was not recognized as FerretDB")
 	}
 	lines := strings.Split(strings.TrimSpace(logged.String()), "\n")
 	if len(lines) != 1 || !strings.Contains(lines[0], "version="+got.version) {
@@ -75,14 +76,14 @@ func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
 	closeAfter(t, d)
 	want(t, "mayfly", d.db.Name())
 	if got.set != "rs0" || got.sharded || got.version != "8.0.4" || got.database != "mayfly" {
-		t.Errorf("it is %+v", got)
+		t.Errorf("the server's facts are %+v", got)
 	}
 	if !strings.Contains(logged.String(), "replica_set=rs0") {
 		t.Errorf("the log says: %s", &logged)
 	}
 }
 
-// Servers that imitate older ones have neither hello nor sessions.
+// Servers that imitate older versions of MongoDB have neither hello nor sessions.
 func TestConnectToAnOlderKind(t *testing.T) {
 	f := startFake(t)
 	f.hello = slices.DeleteFunc(helloAlone(), func(e bson.E) bool { return e.Key == "logicalSessionTimeoutMinutes" || e.Key == "helloOk" })
@@ -90,7 +91,7 @@ func TestConnectToAnOlderKind(t *testing.T) {
 	use(t, f.open(t))
 	for _, c := range f.commands("insert") {
 		if id, err := c.LookupErr("lsid"); err == nil {
-			t.Errorf("a command has the session %v", id)
+			t.Errorf("a command has a session: %v", id)
 		}
 	}
 }
@@ -100,11 +101,11 @@ func TestConnectToShards(t *testing.T) {
 	f.hello = append(helloAlone(), bson.E{Key: "msg", Value: "isdbgrid"})
 	d := f.open(t)
 	if !d.facts.sharded {
-		t.Error("it is not sharded")
+		t.Error("the server was not recognized as sharded")
 	}
 }
 
-// The error when there is no server to connect to.
+// TestUnreachableServer tests the error when there is no server to connect to.
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	closed := listen(t)
@@ -256,7 +257,7 @@ func TestWrongStrings(t *testing.T) {
 				t.Errorf("%q lacks %q", got, tc.want)
 			}
 			if first, _, _ := strings.Cut(got, ":"); !strings.Contains(first, "connection string") && !strings.Contains(first, "database") && !strings.Contains(first, "MongoDB") {
-				t.Errorf("%q does not say what it is about", got)
+				t.Errorf("%q does not name its subject", got)
 			}
 		})
 	}
@@ -279,7 +280,7 @@ func TestDatabaseIn(t *testing.T) {
 	}
 }
 
-// Cancelling the program while it connects yields that as the error, and no guess at what is
+// If the program is cancelled while it connects, that is the error, without a guess at what is
 // wrong with the server.
 func TestConnectIsCancelled(t *testing.T) {
 	t.Parallel()

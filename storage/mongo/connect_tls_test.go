@@ -57,7 +57,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A signer issues certificates; its own is in a file.
+// A signer issues certificates. Its own certificate is in a file.
 type signer struct {
 	file string
 	cert *x509.Certificate
@@ -86,7 +86,7 @@ func (s signer) issue(t *testing.T, until time.Time, ip string) tls.Certificate 
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// signed makes a certificate; if by is nil it is self-signed.
+// signed creates a certificate, which is self-signed if by is nil.
 func signed(t *testing.T, c, by *x509.Certificate, with *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// Namespaces whose names begin alike share no documents.
+// Namespaces whose names have a common beginning share no documents.
 func TestNamesThatBeginAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -25,9 +25,9 @@ func TestNamesThatBeginAlike(t *testing.T) {
 		}
 		for name, s := range stores {
 			if s.Epoch() != 1 {
-				t.Errorf("%q is opened for the %dth time", name, s.Epoch())
+				t.Errorf("the new namespace %q has epoch %d", name, s.Epoch())
 			}
-			if err := s.Close(); err != nil { // applies
+			if err := s.Close(); err != nil { // Close applies the commits
 				t.Error(err)
 			}
 		}
@@ -43,7 +43,7 @@ func TestNamesThatBeginAlike(t *testing.T) {
 				}
 				if e, ok := r.(engine.Entity); ok {
 					if n++; e.Path != engine.Path(name) {
-						t.Errorf("%q has what is of %q", name, e.Path)
+						t.Errorf("%q has an entity of %q", name, e.Path)
 					}
 				}
 			}
@@ -57,7 +57,7 @@ func TestNamesThatBeginAlike(t *testing.T) {
 	})
 }
 
-// A slash would make one namespace part of another.
+// A name with a slash is refused, because it would make one namespace part of another.
 func TestNamesWithASlash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -66,7 +66,7 @@ func TestNamesWithASlash(t *testing.T) {
 			_ = s.Close()
 		}
 		if _, err := openSnapshotOn(t.Context(), db, nil, timed(Options{Namespace: "a/1"})); err == nil {
-			t.Error("it was looked at")
+			t.Error("a snapshot of it was opened")
 		}
 		if n := len(db.ids(settings)); n > 0 {
 			t.Errorf("it left %d documents", n)

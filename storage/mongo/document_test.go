@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// The fields that people search for are plain, with the same names in all collections.
+// Fields that people search for are readable, and have the same names in all collections.
 func TestReadableDocuments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -42,7 +42,7 @@ func TestReadableDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.Close(); err != nil { // applies
+		if err := s.Close(); err != nil { // Close applies the commits
 			t.Fatal(err)
 		}
 		date := bson.NewDateTimeFromTime(time.UnixMilli(int64(at)))
@@ -76,7 +76,7 @@ func TestReadableDocuments(t *testing.T) {
 			}
 		}
 		if doc, err := db.Get(t.Context(), messages, "shop/00000000000000000008"); err != nil || doc.Lookup("purgeAt").Type != 0 || doc.Lookup("sessionId").Type != 0 {
-			t.Errorf("a dead letter of a transfer: %v, %v", doc, err)
+			t.Errorf("a transfer dead letter: %v, %v", doc, err)
 		}
 	})
 }
@@ -91,7 +91,7 @@ func TestNamesOfMemory(t *testing.T) {
 	} {
 		name := n.session(id)
 		if other, taken := given[name]; taken {
-			t.Errorf("%+v and %+v are both called %s", id, other, name)
+			t.Errorf("%+v and %+v both have the _id %s", id, other, name)
 		}
 		given[name] = id
 		if r := within(n.subqueue(id.Subqueue)); name < r.from || name >= r.to || name != text(name) {

@@ -19,7 +19,7 @@ func TestDatabase(t *testing.T) {
 	t.Run("as it is", func(t *testing.T) {
 		testServer(t, func(t *testing.T) server { return openURL(t, mongotest.URL(t)) })
 	})
-	// The test server stops bulks at the first duplicate, which other servers may do too.
+	// The test server stops bulk writes at the first duplicate, as other servers may do too.
 	t.Run("as any other", func(t *testing.T) {
 		testServer(t, func(t *testing.T) server {
 			d := openURL(t, mongotest.URL(t))
@@ -43,7 +43,8 @@ func closeAfter(t *testing.T, d *database) {
 	})
 }
 
-// Changes are acknowledged by a majority and attempted once; reads see at least these.
+// Changes are acknowledged by a majority and attempted once. Reads see at least all
+// acknowledged changes.
 func TestConcerns(t *testing.T) {
 	f := startFake(t)
 	f.hello = helloPrimary(f.host)
@@ -107,7 +108,7 @@ func use(t *testing.T, d *database) {
 	}
 }
 
-// The context's deadline is the operation's, on the server too.
+// The context's deadline is also the operation's deadline on the server.
 func TestDeadline(t *testing.T) {
 	f := startFake(t)
 	d := f.open(t)
@@ -121,7 +122,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// Requests after an answer, even a refusal, read no older state.
+// Requests after an answer, even a refusal, do not read an older state.
 func TestCausality(t *testing.T) {
 	f := startFake(t)
 	f.hello = helloPrimary(f.host)
@@ -147,7 +148,7 @@ func TestCausality(t *testing.T) {
 		if err := d.Insert(t.Context(), journal, document(t, field("_id", "a/1"))); !errors.Is(err, errDuplicateID) {
 			t.Fatal(err)
 		}
-		if err := d.Clear(t.Context(), journal, idRange{from: "a/", to: "a0"}, "x"); err != nil { // an older answer
+		if err := d.Clear(t.Context(), journal, idRange{from: "a/", to: "a0"}, "x"); err != nil { // the answer has an older time
 			t.Fatal(err)
 		}
 		before := len(f.commands("find"))
@@ -165,7 +166,7 @@ func duplicate(index int) bson.D {
 	return bson.D{{Key: "index", Value: int32(index)}, {Key: "code", Value: int32(11000)}, {Key: "errmsg", Value: "E11000 duplicate key"}}
 }
 
-// A duplicate means that the document exists, not that it is of no lower version: it may have
+// A duplicate means that the document exists, but its version may be lower, because it may have
 // been inserted between the search and the upsert.
 func TestApplyIsRepeatedAfterDuplicates(t *testing.T) {
 	f := startFake(t)
@@ -249,7 +250,7 @@ func TestFitting(t *testing.T) {
 	}
 }
 
-// All documents arrive if there are more than fit into one bulk.
+// All documents are written if there are more than fit into one bulk write.
 func TestApplyAndDeleteInPieces(t *testing.T) {
 	f := startFake(t)
 	f.reply = func(name string, c bson.Raw) bson.D {
@@ -303,8 +304,8 @@ func TestTooLargeIsNotSent(t *testing.T) {
 	}
 }
 
-// The sentinels stand for errors after which it is certain that nothing was changed, and for
-// no others.
+// The sentinel errors stand for errors after which it is certain that nothing was changed, and
+// for no others.
 func TestErrors(t *testing.T) {
 	write := func(code int, message string) error {
 		return mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: code, Message: message}}}
@@ -313,7 +314,7 @@ func TestErrors(t *testing.T) {
 	unsure := &mongo.WriteConcernError{Code: 64, Message: "waiting for replication timed out"}
 	for name, tc := range map[string]struct {
 		err  error
-		want error // nil means uncertain
+		want error // nil means that the outcome is uncertain
 	}{
 		"disk full":                     {write(14031, "no space"), errUnwritable},
 		"disk full, of a bulk":          {mongo.BulkWriteException{WriteErrors: []mongo.BulkWriteError{{WriteError: mongo.WriteError{Code: 14031}}}}, errUnwritable},
@@ -348,7 +349,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The server's errors are classified.
+// Errors of the server are mapped to sentinel errors.
 func TestErrorsOfOperations(t *testing.T) {
 	f := startFake(t)
 	var code atomic.Int32

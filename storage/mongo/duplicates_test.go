@@ -12,7 +12,7 @@ import (
 	"mayfly/engine"
 )
 
-// A remembering namespace remembers and drops MessageIds.
+// A remembering is a namespace that remembers and drops MessageIds.
 type remembering struct {
 	*testing.T
 	db *toy
@@ -35,7 +35,7 @@ func (r *remembering) close() {
 	}
 }
 
-// commit returns when everything is applied and swept.
+// commit commits, and returns when everything is applied and swept.
 func (r *remembering) commit(b *engine.Batch) {
 	r.Helper()
 	b.Hard, b.Now = true, engine.At(time.Now())
@@ -60,8 +60,8 @@ func (r *remembering) forgets(through uint64) {
 	r.commit(&engine.Batch{DropSeen: []engine.SeenIDsThrough{{Subqueue: 1, N: through}}})
 }
 
-// remembers expects so many documents, and these numbers from a load, which sweeps dropped
-// documents.
+// remembers requires this number of documents, and these numbers from a load, which sweeps
+// dropped documents.
 func (r *remembering) remembers(documents int, numbers ...uint64) {
 	r.Helper()
 	if n := len(r.db.ids(seen)); n != documents {
@@ -81,8 +81,8 @@ func (r *remembering) remembers(documents int, numbers ...uint64) {
 	}
 }
 
-// late writes documents again that were there before, as an owner does that does not know it
-// is over, or a request that was sent twice.
+// late writes former documents again, as an owner does that does not know that it has lost the
+// namespace, or as a request does that was sent twice.
 func (r *remembering) late(docs []toyDocument) {
 	r.Helper()
 	for _, d := range docs {
@@ -93,7 +93,7 @@ func (r *remembering) late(docs []toyDocument) {
 }
 
 // Dropped MessageIds do not come back, however late they are written again, and even if their
-// number is in use again; the next load sweeps them.
+// number is in use again. The next load sweeps them.
 func TestForgottenStaysForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -119,7 +119,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 			time.Sleep(3 * applyEvery)
 			synctest.Wait()
 			r.remembers(2, 1, 2)
-			r.forgets(1) // lower than what was dropped before
+			r.forgets(1) // lower than the numbers that were dropped before
 			r.late(before)
 			r.remembers(6, 2)
 			time.Sleep(3 * applyEvery)
@@ -136,14 +136,14 @@ func TestForgottenStaysForgotten(t *testing.T) {
 		r.remembers(5)
 		if d := r.db.some(seenDropsColl, within("default"), 0); len(d) != 1 || d[0].doc.Lookup("through").AsInt64() != 6 {
 			t.Errorf("%v", d)
-		} else if drops, err := d[0].doc.Lookup("drops").Array().Values(); err != nil || len(drops) != 1 { // it covers the earlier ones
+		} else if drops, err := d[0].doc.Lookup("drops").Array().Values(); err != nil || len(drops) != 1 { // the last drop covers the earlier ones
 			t.Errorf("%v, %v", drops, err)
 		}
 		r.close()
 	})
 }
 
-// The forgotten document goes with its entity, and with everything else it remembered.
+// The document of drops is deleted with its entity, together with the entity's other documents.
 func TestForsakenMemoryIsSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -159,7 +159,7 @@ func TestForsakenMemoryIsSwept(t *testing.T) {
 		}
 		counts(3, 3, 1)
 		r.commit(&engine.Batch{DropSubqueues: []engine.SubqueueID{1, 2, 3}})
-		time.Sleep(2 * readerSilence) // long enough for a reader to be gone
+		time.Sleep(2 * readerSilence) // long enough for a reader to be forgotten
 		counts(1, 1, 0)
 		r.late(rows)
 		for in, docs := range map[collection][]toyDocument{sessions: states, seenDropsColl: words} {
@@ -172,15 +172,15 @@ func TestForsakenMemoryIsSwept(t *testing.T) {
 		counts(3, 3, 1)
 		r.close()
 		r.open()
-		r.remembers(3, 1) // the one of another entity
+		r.remembers(3, 1) // the MessageId of the other entity
 		time.Sleep(2 * readerSilence)
 		counts(1, 1, 0)
 		r.close()
 	})
 }
 
-// A load during commits yields MessageIds in the order of numbers even if numbers start again
-// meanwhile.
+// A load during commits yields MessageIds in the order of their numbers even if numbers start
+// again meanwhile.
 func TestLoadDuringCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -232,8 +232,8 @@ func (c *counting) puts(of ...collection) (n []int) {
 	return n
 }
 
-// Records that were dropped before they were applied, alone or with their entity, never reach
-// the collections.
+// Records that are dropped before they are applied, alone or with their entity, are never
+// written to the collections.
 func TestMemoryThatPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -255,7 +255,7 @@ func TestMemoryThatPasses(t *testing.T) {
 	})
 }
 
-// Many documents that were dropped at once are deleted slice by slice.
+// Many documents that were dropped at once are deleted in slices.
 func TestForgottenInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -272,7 +272,7 @@ func TestForgottenInSlices(t *testing.T) {
 	})
 }
 
-// A sweep that fails is not retried without a reason.
+// A sweep that fails is not retried at once.
 func TestForgottenSweepFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -290,7 +290,7 @@ func TestForgottenSweepFails(t *testing.T) {
 		left := s.droppedSeen[1]
 		s.mu.Unlock()
 		if len(s.toSweep) > 0 || !left {
-			t.Error("it is tried again at once, or not at all")
+			t.Error("the sweep is retried at once, or never")
 		}
 		time.Sleep(2 * time.Hour)
 		r.remembers(1, 3)
@@ -311,7 +311,7 @@ func TestForgettings(t *testing.T) {
 		{30, 2, "[{20 7} {30 2}]"}, // numbers started again
 		{40, 3, "[{20 7} {40 3}]"}, //
 		{50, 7, "[{50 7}]"},        // covers both
-		{45, 3, "[{50 7} {45 3}]"}, // of an earlier commit, redundant
+		{45, 3, "[{50 7} {45 3}]"}, // from an earlier commit, redundant
 		{60, ^uint64(0), "[{60 18446744073709551615}]"},
 	} {
 		if f = f.with(seenDrop{step.at, step.n}); fmt.Sprint(f) != step.want {
@@ -325,7 +325,7 @@ func TestForgettings(t *testing.T) {
 		want bool
 	}{{19, 7, true}, {20, 7, false}, {19, 8, false}, {39, 3, true}, {39, 4, false}, {40, 3, false}, {1, 1, true}} {
 		if got := f.covers(tc.at, tc.n); got != tc.want {
-			t.Errorf("number %d of commit %d is forgotten: %v", tc.n, tc.at, got)
+			t.Errorf("number %d of commit %d is covered by a drop: %v", tc.n, tc.at, got)
 		}
 	}
 }

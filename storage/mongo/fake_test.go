@@ -16,17 +16,18 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A fake speaks just enough of MongoDB's protocol to give answers that no available server can
-// be made to give. It answers each command by a function and records them.
+// A fake is a server that speaks enough of MongoDB's protocol to give answers that no available
+// server can be made to give. It answers each command with a function, and records the
+// commands.
 type fake struct {
 	host    string
 	hello   bson.D
-	without string                                     // a command that it does not know
-	reply   func(name string, command bson.Raw) bson.D // nil, or a nil answer: success
+	without string                                     // name of a command that it does not have
+	reply   func(name string, command bson.Raw) bson.D // if nil, or if it returns nil, the answer is success
 
-	turn sync.Mutex // held by reply: one command after another
+	turn sync.Mutex // held while reply runs, so that commands are handled one after another
 	mu   sync.Mutex
-	got  []bson.Raw // guarded by mu; commands but for hello, including their documents
+	got  []bson.Raw // guarded by mu; all commands except hello, with their documents
 }
 
 // helloAlone returns the hello answer of a standalone server.
@@ -47,7 +48,8 @@ func helloPrimary(host string) bson.D {
 		bson.E{Key: "hosts", Value: bson.A{host}}, bson.E{Key: "primary", Value: host}, bson.E{Key: "me", Value: host})
 }
 
-// startFake listens until the test ends. Set its fields before a client connects.
+// startFake starts a fake that listens until the test ends. Set its fields before a client
+// connects.
 func startFake(t *testing.T) *fake {
 	t.Helper()
 	l := listen(t)
@@ -74,7 +76,7 @@ func openURL(t *testing.T, url string) *database {
 	return d
 }
 
-// commands returns the commands of a name received so far.
+// commands returns the commands with this name received so far.
 func (f *fake) commands(name string) (found []bson.Raw) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +123,7 @@ func (f *fake) byHand(name string, command bson.Raw) bson.D {
 	return f.reply(name, command)
 }
 
-// Operation codes of the wire protocol.
+// These are operation codes of the wire protocol.
 const (
 	opReply = 1
 	opQuery = 2004 // of the first message on a connection
@@ -140,11 +142,11 @@ func (f *fake) converse(c net.Conn) error {
 		}
 		request := binary.LittleEndian.Uint32(head[4:])
 		var command bson.Raw
-		var before []byte // the bytes before the answer's document
+		var before []byte // the bytes before the document of the answer
 		var code uint32
 		switch binary.LittleEndian.Uint32(head[12:]) {
 		case opQuery:
-			end := 4 + slices.Index(body[4:], 0) + 1 + 8 // flags, collection, numbers
+			end := 4 + slices.Index(body[4:], 0) + 1 + 8 // flags, collection, and two numbers
 			command, code, before = body[end:], opReply, make([]byte, 20)
 			before[16] = 1 // one document
 		case opMsg:

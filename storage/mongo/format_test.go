@@ -27,7 +27,7 @@ const stagedKey = engine.Key(1<<40 | 10)
 // fixture returns the batches and events in testdata/format-4.gz.
 func fixture() (first, second *engine.Batch, events []engine.Event) {
 	first = storetest.OlderBatch()
-	first.Bodies = first.Bodies[:1] // the other one is staged
+	first.Bodies = first.Bodies[:1] // the other body is staged
 	second = &engine.Batch{
 		Hard: true, Now: 1784000000200, Entities: []engine.Entity{{ID: 1<<40 | 20, DeadLetterID: 1<<40 | 21, TransferID: 1<<40 | 22, Kind: engine.Queue, Path: "late"}},
 		DropMessages: []engine.Key{1<<40 | 11}, DropSettings: []string{"view/ä"},
@@ -36,7 +36,8 @@ func fixture() (first, second *engine.Batch, events []engine.Event) {
 	return first, second, []engine.Event{{N: 3, Kind: engine.EventSent, At: 1784000000300, Subqueue: 1<<40 | 1, Path: "orders"}}
 }
 
-// TestOlderDocuments opens a namespace that a version wrote whose SQLite stores had format 6.
+// TestOlderDocuments opens a namespace that was written by a version whose SQLite stores had
+// format 6.
 func TestOlderDocuments(t *testing.T) {
 	first, second, events := fixture()
 	wanted := new(memory.Store)
@@ -75,7 +76,7 @@ func TestOlderDocuments(t *testing.T) {
 	})
 }
 
-// readFixture returns a server with the documents in testdata/format-4.gz: on each line a
+// readFixture returns a server with the documents in testdata/format-4.gz. Each line has a
 // collection, and a document as extended JSON.
 func readFixture(t *testing.T) *toy {
 	t.Helper()
@@ -107,7 +108,7 @@ func readFixture(t *testing.T) *toy {
 	return db
 }
 
-// loadedFrom returns the records of a store, ordered by their encoding.
+// loadedFrom returns the encoded records of a store, sorted.
 func loadedFrom(t *testing.T, s engine.Store) (all []string) {
 	t.Helper()
 	for r, err := range s.Load(t.Context()) {
@@ -132,8 +133,8 @@ func historyOf(t *testing.T, s engine.History) (all []engine.HistoryEvent) {
 	return all
 }
 
-// TestFormatIsRaised opens a namespace of each format that can be read. From then on it has the
-// current format.
+// TestFormatIsRaised opens a namespace of each format that can be read. Then it has the current
+// format.
 func TestFormatIsRaised(t *testing.T) {
 	for old := oldestFormat; old <= format; old++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -184,7 +185,7 @@ func formatIn(t *testing.T, db *toy) (d formatDoc) {
 }
 
 // TestFormatOfAnOlderVersion checks that a namespace of a format that is no longer supported is
-// refused, and left as it is.
+// refused and not changed.
 func TestFormatOfAnOlderVersion(t *testing.T) {
 	for old := range oldestFormat {
 		synctest.Test(t, func(t *testing.T) {
@@ -207,7 +208,7 @@ func TestFormatOfAnOlderVersion(t *testing.T) {
 	}
 }
 
-// A namespace of a newer version is left alone, even by a standby server that waited while it
+// A namespace of a newer version is not changed, even by a standby server that waited while it
 // was upgraded.
 func TestFormatOfANewerVersion(t *testing.T) {
 	const explained = "the namespace was written by a newer Mayfly: it has format 5, and this version supports only format 4"
@@ -243,7 +244,7 @@ func TestFormatOfANewerVersion(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-opened; err == nil || !strings.Contains(err.Error(), explained) {
-			t.Errorf("whoever stood by: %v", err)
+			t.Errorf("the standby server: %v", err)
 		}
 	})
 }

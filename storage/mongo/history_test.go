@@ -22,7 +22,7 @@ func (s strict) Apply(ctx context.Context, in collection, changes []change) erro
 	return s.server.Apply(ctx, in, changes)
 }
 
-// The largest possible topic can be deleted: its event must not block later ones.
+// The largest possible topic can be deleted: its event must not block later events.
 func TestAnEventThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), strict{new(toy)}, nil, timed(Options{}))
@@ -39,11 +39,11 @@ func TestAnEventThatIsTooLarge(t *testing.T) {
 		time.Sleep(3 * applyEvery)
 		synctest.Wait()
 		if s.unapplied.commits != 0 {
-			t.Error("it was not applied")
+			t.Error("the commit was not applied")
 		}
 		for e, err := range s.QueryEvents(t.Context(), engine.HistoryQuery{}) {
 			if err != nil || e.Path != "topic" || e.Kind != engine.EventEntityDeleted {
-				t.Errorf("what is told: %v, %v", e, err)
+				t.Errorf("the history has %v, %v", e, err)
 			}
 		}
 		if err := s.Close(); err != nil {
@@ -52,8 +52,7 @@ func TestAnEventThatIsTooLarge(t *testing.T) {
 	})
 }
 
-// The TTL index is the backstop: the store removes events first, so that its count of bytes is
-// right.
+// The store removes events before the TTL index would, so that its count of bytes is right.
 func TestForgetComesBeforeTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keep = 10 * time.Minute
@@ -62,7 +61,7 @@ func TestForgetComesBeforeTheServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.TrimEvents(t.Context(), 0, 1<<40); err != nil { // counts the bytes from here on
+		if err := s.TrimEvents(t.Context(), 0, 1<<40); err != nil { // the store counts the bytes from here on
 			t.Fatal(err)
 		}
 		for n := uint64(1); n < 30; n++ {
@@ -81,7 +80,7 @@ func TestForgetComesBeforeTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if counted != s.historyBytes {
-			t.Errorf("%d bytes are there, and %d are counted", s.historyBytes, counted)
+			t.Errorf("the events have %d bytes, and %d are counted", s.historyBytes, counted)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

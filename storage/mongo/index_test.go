@@ -18,7 +18,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// asked holds the indexes of the specification, as the commands that make them.
+// asked lists the indexes of the specification, as the commands that create them.
 var asked = []string{
 	`entities {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 	`history {"key": {"ns": {"$numberInt":"1"},"at": {"$numberInt":"1"}},"name": "mayfly_at"}`,
@@ -55,7 +55,7 @@ func (s *tap) all() []bson.Raw {
 	return slices.Clone(s.got)
 }
 
-// made returns the indexes requested, sorted; each command requests one.
+// made returns the indexes that commands request, sorted. Each command requests one.
 func made(t *testing.T, commands []bson.Raw) (all []string) {
 	t.Helper()
 	for _, c := range commands {
@@ -73,8 +73,8 @@ func made(t *testing.T, commands []bson.Raw) (all []string) {
 	return all
 }
 
-// The requested indexes, and the test server's answers: it refuses TTL and partial indexes,
-// and has all others.
+// The specified indexes are requested. The test server refuses TTL and partial indexes, and
+// creates all others.
 func TestIndexesAreAskedFor(t *testing.T) {
 	var s tap
 	var logged bytes.Buffer
@@ -132,12 +132,12 @@ func TestIndexesBySeveralAtOnce(t *testing.T) {
 	}
 }
 
-// An indexer simulates a server's indexes; its method answer is a fake's reply.
+// An indexer simulates the indexes of a server. Its method answer can be the reply of a fake.
 type indexer struct {
 	there  map[string]bson.A                              // by collection
-	refuse func(command string, spec bson.Raw) (code int) // zero means that it obeys
-	forget []string                                       // options that it accepts and does not store
-	deaf   string                                         // an option with which it claims success and makes nothing
+	refuse func(command string, spec bson.Raw) (code int) // returns an error code, or zero to obey
+	forget []string                                       // options that it accepts but does not store
+	deaf   string                                         // an option for which it reports success but creates no index
 }
 
 func (i *indexer) answer(name string, c bson.Raw) bson.D {
@@ -242,13 +242,13 @@ func TestIndexesOfOurNamesAreReplaced(t *testing.T) {
 			want(t, asked, made(t, f.commands("createIndexes")))
 			want(t, 1, len(f.commands("dropIndexes")))
 			if len(i.there["messages"]) != 4 {
-				t.Errorf("there are %v", i.there["messages"])
+				t.Errorf("the indexes are %v", i.there["messages"])
 			}
 		})
 	}
 }
 
-// The same index with other number types, as servers write them, is the same.
+// An index whose numbers have other types, as servers may write them, counts as the same index.
 func TestIndexesAreKept(t *testing.T) {
 	for name, spec := range map[string]string{
 		"long":    `{"name": "mayfly_purge", "key": {"purgeAt": {"$numberLong": "1"}}, "expireAfterSeconds": {"$numberLong": "0"}, "v": 2}`,
@@ -302,7 +302,7 @@ func TestIndexesThatServersLack(t *testing.T) {
 	}
 }
 
-// A run that is interrupted anywhere is completed by the next one.
+// A run that is interrupted at any step is completed by the next run.
 func TestIndexesAfterAnInterruptedRun(t *testing.T) {
 	const steps = 40
 	for last := range steps {
@@ -331,10 +331,10 @@ func TestIndexesAfterAnInterruptedRun(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("not complete after %d steps", steps)
+	t.Errorf("the indexes are not complete after %d steps", steps)
 }
 
-// Another server drops and creates the same indexes meanwhile.
+// Another server drops and creates the same indexes at the same time.
 func TestIndexesAgainstAnother(t *testing.T) {
 	old := bson.D{{Key: "name", Value: "mayfly_path"}, {Key: "key", Value: bson.D{{Key: "x", Value: 1}}}}
 	for name, tc := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// A slow server takes time for each document of some collections.
+// A slow server needs time for each document of some collections.
 type slow struct {
 	server
 	takes map[collection]time.Duration
@@ -45,7 +45,7 @@ func TestALargeBatchTakesItsTime(t *testing.T) {
 	})
 }
 
-// A document that does not get through fails at the end of the lease.
+// A commit whose document cannot be written fails when the lease ends.
 func TestACommitEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := slow{new(toy), map[collection]time.Duration{journal: DefaultLease}}

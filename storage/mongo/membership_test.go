@@ -23,8 +23,8 @@ func catalogueAt(t *testing.T, url string) *mongo.Catalogue {
 	return c
 }
 
-// Servers that ask for the secret at the same time, even for the first time, get the same one,
-// and it stays.
+// Servers that request the secret at the same time, even for the first time, get the same
+// secret, and it does not change.
 func TestSecretIsOne(t *testing.T) {
 	url := mongotest.URL(t)
 	secrets := make(chan [32]byte, 8)
@@ -41,19 +41,19 @@ func TestSecretIsOne(t *testing.T) {
 	first := <-secrets
 	for range 7 {
 		if s := <-secrets; s != first {
-			t.Error("another one was told another secret")
+			t.Error("two servers got different secrets")
 		}
 	}
 	if first == [32]byte{} {
-		t.Error("it is no secret")
+		t.Error("the secret is zero")
 	}
 	if others, err := catalogueAt(t, url).Heartbeat(t.Context(), "A", 0); err != nil || len(others) != 0 {
-		t.Errorf("the secret is taken for a server: %v, %v", others, err)
+		t.Errorf("the secret is listed as a server: %v, %v", others, err)
 	}
 }
 
-// Servers see each other, and how many namespaces each owns, until one has been silent for a
-// while or parts.
+// A server sees the others, and how many namespaces each owns, until they have been silent for
+// a while or deregister.
 func TestServersMeet(t *testing.T) {
 	url := mongotest.URL(t)
 	a, b, c := catalogueAt(t, url), catalogueAt(t, url), catalogueAt(t, url)
@@ -77,25 +77,25 @@ func TestServersMeet(t *testing.T) {
 	if err := c.Deregister(t.Context(), "C"); err != nil {
 		t.Fatal(err)
 	}
-	for round := range 6 { // b is silent from here on
+	for round := range 6 { // B sends no more heartbeats
 		want := "B"
 		if round >= 4 {
 			want = ""
 		}
 		if got := meet(a, "A", 3); got != want {
-			t.Errorf("round %d: it meets %q, want %q", round, got, want)
+			t.Errorf("round %d: A sees %q, want %q", round, got, want)
 		}
 	}
 	if got := meet(b, "B", 1); got != "A" {
 		t.Errorf("it meets %s again", got)
 	}
 	if got := meet(a, "A", 3); got != "B" {
-		t.Errorf("who is heard again is %q", got)
+		t.Errorf("after another heartbeat of B, A sees %q", got)
 	}
 }
 
-// A namespace that Claim leaves to others is not taken until Claim agrees, even one that the
-// process released itself.
+// Open does not take a namespace until Claim returns true, even one that the process released
+// itself.
 func TestClaimIsAsked(t *testing.T) {
 	url := mongotest.URL(t)
 	var asked []time.Duration
@@ -122,6 +122,6 @@ func TestClaimIsAsked(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := mongo.Open(ctx, url, mongo.Options{Lease: 500 * time.Millisecond, Claim: func(time.Duration, string) bool { return false }}); err == nil {
-		t.Error("it was taken all the same")
+		t.Error("Open took a namespace that Claim refused")
 	}
 }

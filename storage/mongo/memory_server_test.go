@@ -14,13 +14,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A toy is a server in memory that does what the comments on server promise, immediately. It
-// never fails: failures on the way to it are a client's (sim_client_test.go).
+// A toy is a server in memory that fulfils the contract in the comments of server, immediately.
+// It never fails: a client injects failures of requests to it (sim_client_test.go).
 type toy struct {
-	// unguarded ignores the version of a change: the last one wins. For the tests that show
-	// why versions are needed.
+	// unguarded ignores the version of a change, so that the last change wins. It is for tests
+	// that show why versions are needed.
 	unguarded bool
-	// unburied deletes a document instead of writing a tombstone. For the tests that show why
+	// unburied deletes a document instead of writing a tombstone. It is for tests that show why
 	// tombstones are needed.
 	unburied bool
 
@@ -37,7 +37,7 @@ var _ server = (*toy)(nil)
 
 func byID(d toyDocument, id string) int { return strings.Compare(d.id, id) }
 
-// find returns the index of id in a collection, or where it should be.
+// find returns the index of id in a collection, or the index at which to insert it.
 func (t *toy) find(in collection, id string) (int, bool) {
 	return slices.BinarySearchFunc(t.shelves[in], id, byID)
 }
@@ -49,7 +49,7 @@ func (t *toy) put(in collection, i int, d toyDocument) {
 	t.shelves[in] = slices.Insert(t.shelves[in], i, d)
 }
 
-// idOf returns a document's _id, always a string.
+// idOf returns a document's _id, which is always a string.
 func idOf(doc bson.Raw) string { return doc.Lookup("_id").StringValue() }
 
 func (t *toy) Insert(ctx context.Context, in collection, doc bson.Raw) error {
@@ -96,12 +96,12 @@ func (t *toy) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bso
 			if doc := project(next[0].doc, r.fields); !yield(doc, nil) {
 				return
 			}
-			clear(next[0].doc) // it was valid until now
+			clear(next[0].doc) // documents are valid only until the next one
 		}
 	}
 }
 
-// past returns the rest of r after the document id.
+// past returns the part of r after the document id.
 func (r idRange) past(id string) idRange {
 	if r.backwards {
 		r.to = id
@@ -111,7 +111,8 @@ func (r idRange) past(id string) idRange {
 	return r
 }
 
-// some returns the first few documents of a range, ignoring its limit; zero means all.
+// some returns the first most documents of a range, or all of them if most is zero. It ignores
+// the range's limit.
 func (t *toy) some(in collection, r idRange, most int) []toyDocument {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +153,7 @@ func matches(doc bson.Raw, want bson.D) bool {
 	return true
 }
 
-// project returns a copy of doc with only these fields and _id; nil means all.
+// project returns a copy of doc with only _id and these fields, or with all if fields is nil.
 func project(doc bson.Raw, fields []string) bson.Raw {
 	if fields == nil {
 		return doc
@@ -254,8 +255,8 @@ func (t *toy) Purge(ctx context.Context, in collection, r idRange, at time.Time)
 	return nil
 }
 
-// purge is MongoDB's TTL monitor: it deletes documents whose purgeAt has passed, without
-// notifying anybody.
+// purge does what MongoDB's TTL monitor does: it deletes documents whose purgeAt has passed,
+// without telling anyone.
 func (t *toy) purge(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// openNew returns an Open for a database of its own.
+// openNew returns an Open for a new database.
 func openNew(t *testing.T) storetest.Open {
 	url := mongotest.URL(t)
 	return func(ctx context.Context) (engine.Store, error) {
@@ -24,8 +24,8 @@ func openNew(t *testing.T) storetest.Open {
 	}
 }
 
-// size scales the tests: the test server makes some hundred changes a second, a real one many
-// more.
+// size reduces the tests' work: the test server makes some hundred changes a second, a real
+// server many more.
 func size() storetest.Option {
 	if mongotest.Real() {
 		return storetest.ReduceWork(1)
@@ -44,7 +44,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func TestCrash(t *testing.T) {
-	mongotest.ServerURL(t) // outlives the processes that are killed
+	mongotest.ServerURL(t) // started here, so that it outlives the processes that are killed
 	storetest.RunCrashes(t, 6, func(ctx context.Context, dir string) (engine.Store, error) {
 		s, err := mongo.Open(ctx, mongotest.NamedURL(t, "crash"+filepath.Base(filepath.Dir(dir))), mongo.Options{
 			Lease: time.Second, Standby: func(engine.Owner) {},

@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// Other servers see a note that one server adds, marks or removes at once.
+// Other servers see at once that a server adds a note, marks it as used or removes it.
 func TestNotes(t *testing.T) {
 	url := mongotest.URL(t)
 	a, b := catalogueAt(t, url), catalogueAt(t, url)
@@ -36,7 +36,7 @@ func TestNotes(t *testing.T) {
 	check(a.AddNote(ctx, "key", "one", "1"))
 	check(a.AddNote(ctx, "keys", "one", "another kind"))
 	if err := b.AddNote(ctx, "key", "one", "other"); !errors.Is(err, engine.ErrExists) {
-		t.Errorf("a second one is put up: %v", err)
+		t.Errorf("a second note with the same id was added: %v", err)
 	}
 	is("key", namespaces.Note{ID: "one", Text: "1"}, namespaces.Note{ID: "two", Text: "2"})
 	check(a.MarkNoteUsed(ctx, "key", "one", at))
@@ -47,14 +47,14 @@ func TestNotes(t *testing.T) {
 	is("keys", namespaces.Note{ID: "one", Text: "another kind"})
 
 	check(a.RemoveNotes(ctx, "key", "one", "none"))
-	check(a.MarkNoteUsed(ctx, "key", "one", at.Add(time.Minute))) // by a server that has not noticed the removal
+	check(a.MarkNoteUsed(ctx, "key", "one", at.Add(time.Minute))) // as a server that has not noticed the removal
 	is("key", namespaces.Note{ID: "two", Text: "2"})
 	check(a.AddNote(ctx, "key", "one", "anew"))
 	is("key", namespaces.Note{ID: "one", Text: "anew"}, namespaces.Note{ID: "two", Text: "2"})
 	check(a.RemoveNotes(ctx, "key"))
 	is("keys", namespaces.Note{ID: "one", Text: "another kind"})
-	// Notes belong to no namespace and no server.
+	// Notes are not namespaces or servers.
 	if all, err := b.List(ctx); err != nil || len(all) != 0 {
-		t.Errorf("it is taken for namespaces: %v, %v", all, err)
+		t.Errorf("notes are listed as namespaces: %v, %v", all, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// A TTL index may remove a message only if the broker would simply remove it on expiry, and a
-// week after that; every other change of the message or its entity revokes that.
+// A TTL index may remove a message only if the broker would drop it on expiry, and a week after
+// that. Every other change of the message or its entity revokes the permission.
 func TestMessagesThatATTLIndexMayRemove(t *testing.T) {
 	const end = engine.Instant(1_000_000)
 	queue := engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}
@@ -64,10 +64,10 @@ func TestMessagesThatATTLIndexMayRemove(t *testing.T) {
 				}
 				at, may := doc.Lookup("purgeAt").TimeOK()
 				if may != tc.may {
-					t.Errorf("the server may remove it: %v, at %v; want %v", may, at, tc.may)
+					t.Errorf("the server may remove the message: %v, at %v; want %v", may, at, tc.may)
 				}
 				if may && !at.Equal(end.Add(7*24*time.Hour).Time()) {
-					t.Errorf("at %v, which is not a week after %v", at, end.Time())
+					t.Errorf("purgeAt is %v, which is not a week after %v", at, end.Time())
 				}
 				if err := s.Close(); err != nil {
 					t.Error(err)

@@ -10,8 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// What a reader has begun to read stays when the owner dies: the next owner deletes nothing
-// either, from its first moment on, until the reader is done.
+// The data that a reader has begun to read is kept when the owner dies: the next owner does not
+// delete it either, from its first moment on, until the reader closes.
 func TestTheNextOwnerKeepsWhatIsBeingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -56,7 +56,7 @@ func TestTheNextOwnerKeepsWhatIsBeingRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range next.Load(t.Context()) { // finds what to sweep
+		for _, err := range next.Load(t.Context()) { // finds documents to sweep
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,14 +68,14 @@ func TestTheNextOwnerKeepsWhatIsBeingRead(t *testing.T) {
 		}
 		body, err := look.Body(t.Context(), 7)
 		if err != nil {
-			t.Fatalf("the body that is looked at: %v", err)
+			t.Fatalf("the body in the snapshot: %v", err)
 		}
 		if b, err := io.ReadAll(body); err != nil || string(b) != "body" {
-			t.Errorf("the body that is looked at is %q, %v", b, err)
+			t.Errorf("the body in the snapshot is %q, %v", b, err)
 		}
 		for _, id := range before {
 			if !slices.Contains(db.ids(journal), id) {
-				t.Errorf("%s of the journal is gone", id)
+				t.Errorf("%s was removed from the journal", id)
 			}
 		}
 
@@ -88,10 +88,10 @@ func TestTheNextOwnerKeepsWhatIsBeingRead(t *testing.T) {
 		}
 		time.Sleep(3 * o.Lease)
 		if left := slices.Concat(db.ids(contents), db.ids(bodies)); len(left) > 0 {
-			t.Errorf("nobody looks any more, and it stays: %v", left)
+			t.Errorf("the reader has closed, but these documents remain: %v", left)
 		}
 		if got := db.ids(journal); slices.Contains(got, before[0]) {
-			t.Errorf("nobody looks any more, and all of the journal stays: %v", got)
+			t.Errorf("the reader has closed, but the journal was not trimmed: %v", got)
 		}
 		if err := next.Close(); err != nil {
 			t.Error(err)

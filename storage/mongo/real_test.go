@@ -15,13 +15,13 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// Tests that need a real server. They run when MAYFLY_TEST_MONGO names one, and skip what that
-// server is not; compose.yaml starts a replica set for them.
+// realTests are tests that need a real server. They run when MAYFLY_TEST_MONGO names one, and
+// those are skipped for which it is not the right kind. compose.yaml starts a replica set.
 //
-//	election   replica set      commits go on through a step-down of the primary, and none is lost
+//	election   replica set      commits continue during a step-down of the primary, and none is lost
 //	majority   replica set      an acknowledged write is read from a majority at once, without a session
 //	purge      TTL indexes      the server removes documents with a purgeAt in the past, and nothing else
-//	indexes    MongoDB itself   every index is made
+//	indexes    MongoDB itself   every index is created
 //	shards     mongos           an _id is unique, and ranges are in order, across shards
 var realTests = []struct {
 	name string
@@ -53,7 +53,8 @@ func needSet(t *testing.T, d *database) {
 	}
 }
 
-// administer runs a command on the database admin; it skips the test if the user may not.
+// administer runs a command on the database admin, and skips the test if the user is not
+// authorized.
 func administer(t *testing.T, d *database, command bson.D) error {
 	t.Helper()
 	err := d.client.Database("admin").RunCommand(t.Context(), command).Err()
@@ -153,7 +154,7 @@ func realPurge(t *testing.T, d *database, _ string) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatal("it is still there")
+			t.Fatal("the document still exists")
 		}
 	}
 	want(t, []string{"a/later", "a/never", "a/number"}, idsOf(t, d, messages, within("a")))
@@ -170,8 +171,8 @@ func realIndexes(t *testing.T, d *database, _ string) {
 	}
 }
 
-// The promises of any server hold when the collections are split in two, on two shards if
-// there are as many.
+// realShards tests that the contract of server holds when the collections are split in two, on
+// two shards if there are as many.
 func realShards(t *testing.T, d *database, _ string) {
 	if !d.facts.sharded {
 		t.Skip("the server is not sharded")
@@ -196,7 +197,7 @@ func realShards(t *testing.T, d *database, _ string) {
 				administer(t, d, bson.D{{Key: "shardCollection", Value: name}, {Key: "key", Value: bson.D{field("_id", 1)}}}),
 				administer(t, d, bson.D{{Key: "split", Value: name}, {Key: "middle", Value: middle}}),
 			}
-			// It is no error if one of the shards has the chunk already.
+			// It is not an error if one of the shards has the chunk already.
 			for _, s := range list.Shards[:min(len(list.Shards), 2)] {
 				errs = append(errs, administer(t, d, bson.D{{Key: "moveChunk", Value: name}, {Key: "find", Value: middle}, {Key: "to", Value: s.ID}}))
 			}

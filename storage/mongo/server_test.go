@@ -14,7 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The toy keeps the promises of server, and so does a client whose network and process work.
+// The toy fulfils the contract of server, and so does a client whose network and process work.
 func TestToy(t *testing.T) {
 	for name, test := range serverTests() {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestToy(t *testing.T) {
 	}
 }
 
-// testServer tests the promises of server.
+// testServer tests the contract of server.
 func testServer(t *testing.T, open func(*testing.T) server) {
 	for name, test := range serverTests() {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -70,7 +70,7 @@ func document(t *testing.T, fields ...bson.E) bson.Raw {
 
 func field(key string, v any) bson.E { return bson.E{Key: key, Value: v} }
 
-// put inserts documents with nothing but an _id.
+// put inserts documents that have only an _id.
 func put(t *testing.T, s server, in collection, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -99,7 +99,7 @@ func want[T any](t *testing.T, want, got T) {
 	}
 }
 
-// number returns the field n of a document; -1 if there is none.
+// number returns the field n of a document, or -1 if there is no such document.
 func number(t *testing.T, s server, in collection, id string) int64 {
 	t.Helper()
 	doc, err := s.Get(t.Context(), in, id)
@@ -139,7 +139,7 @@ func insertRace(t *testing.T, s server) {
 		winner := slices.Index(errs, nil)
 		for i, err := range errs {
 			if i != winner && !errors.Is(err, errDuplicateID) {
-				t.Errorf("round %d: %d won and %d got %v", round, winner, i, err)
+				t.Errorf("round %d: %d inserts succeeded and %d got %v", round, winner, i, err)
 			}
 		}
 		want(t, int64(winner), number(t, s, journal, id))
@@ -163,7 +163,7 @@ func getNothing(t *testing.T, s server) {
 	}
 }
 
-// scattered holds _ids out of order; inA those of namespace "a", sorted.
+// scattered has _ids in random order, and inA has those of namespace "a", sorted.
 var (
 	scattered = []string{"a/2", "a.b/1", "a/10", "b/1", "A/1", "a/1/x", "a", "a-b/1", "a/1", "a/é", "a/Z", "a/z", "a0"}
 	inA       = []string{"a/1", "a/1/x", "a/10", "a/2", "a/Z", "a/z", "a/é"}
@@ -259,7 +259,7 @@ func rangeMatch(t *testing.T, s server) {
 	want(t, nil, idsOf(t, s, journal, r))
 }
 
-// The range is longer than one batch of a cursor.
+// The range is longer than a batch of the cursor.
 func rangeLong(t *testing.T, s server) {
 	var ids []string
 	var changes []change
@@ -274,7 +274,8 @@ func rangeLong(t *testing.T, s server) {
 	want(t, ids, idsOf(t, s, journal, within("a")))
 }
 
-// versioned returns a change to a version, with a number that distinguishes it from others.
+// versioned returns a change to a version, with a number that distinguishes it from other
+// changes.
 func versioned(t *testing.T, id string, v, n int64) change {
 	t.Helper()
 	return change{id: id, version: v, doc: document(t, field("_id", id), field("v", v), field("n", n))}
@@ -293,10 +294,10 @@ func applyVersions(t *testing.T, s server) {
 		v, n, want int64
 	}{
 		{epoch + 5, 1, 1},  // no document yet
-		{epoch + 4, 2, 1},  // late
-		{epoch + 5, 3, 1},  // repeated
+		{epoch + 4, 2, 1},  // an earlier version, late
+		{epoch + 5, 3, 1},  // the same version again
 		{epoch + 6, 4, 4},  // next version
-		{1, 5, 4},          // very late
+		{1, 5, 4},          // a much earlier version
 		{epoch + 99, 6, 6}, // with a gap
 	} {
 		apply(t, s, versioned(t, "a/1", step.v, step.n))
@@ -306,7 +307,8 @@ func applyVersions(t *testing.T, s server) {
 	}
 }
 
-// A change that loses, or that was made before, does not affect the others in its batch.
+// A change whose version is too low, or that was made before, does not affect the others in its
+// batch.
 func applyMany(t *testing.T, s server) {
 	apply(t, s, versioned(t, "a/2", 9, 90), versioned(t, "a/4", 9, 90))
 	var changes []change
@@ -341,7 +343,7 @@ func applyInsert(t *testing.T, s server) {
 	}
 }
 
-// A tombstone keeps nothing of the message.
+// A tombstone contains nothing of the message.
 func applyWhole(t *testing.T, s server) {
 	apply(t, s, versioned(t, "a/1", 1, 1))
 	apply(t, s, change{id: "a/1", version: 2, doc: document(t, field("_id", "a/1"), field("v", int64(2)))})
@@ -365,12 +367,12 @@ func deleteSome(t *testing.T, s server) {
 	want(t, []string{"a/1/x", "a/10", "a/2", "a/Z", "a/z"}, idsOf(t, s, journal, within("a")))
 	want(t, []string{"a/1"}, idsOf(t, s, owners, within("a")))
 	if err := s.Delete(t.Context(), journal, []string{"a/1"}); err != nil {
-		t.Errorf("what is not there: %v", err)
+		t.Errorf("a missing document: %v", err)
 	}
 	if err := s.Delete(t.Context(), journal, nil); err != nil {
 		t.Errorf("nothing: %v", err)
 	}
-	put(t, s, journal, "a/1") // its _id is free again
+	put(t, s, journal, "a/1") // its _id can be used again
 }
 
 func clearField(t *testing.T, s server) {
@@ -432,7 +434,7 @@ func purgeSome(t *testing.T, s server) {
 	want(t, []string{"b/1"}, idsOf(t, s, messages, within("b")))
 }
 
-// Nothing is sent after the caller's context has ended.
+// No request is sent after the caller's context has ended.
 func afterTheEnd(t *testing.T, s server) {
 	put(t, s, journal, "a/1")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// pick returns one of a map's keys, or false if it is empty.
+// pick returns a random key of a map, or false if the map is empty.
 func pick[K ~uint64, V any](r *rand.Rand, m map[K]V) (K, bool) {
 	if len(m) == 0 {
 		return 0, false
@@ -19,8 +19,8 @@ func pick[K ~uint64, V any](r *rand.Rand, m map[K]V) (K, bool) {
 	return slices.Sorted(maps.Keys(m))[r.IntN(len(m))], true
 }
 
-// next returns the next batch, or nil if there is nothing to do. Each batch has the meter of the
-// first entity, by which the judge distinguishes states.
+// next returns the next batch, or nil if there is nothing to do. Each batch contains the meter
+// of the first entity, by which the judge distinguishes states.
 func (b *broker) next() *engine.Batch {
 	now := b.now()
 	batch := &engine.Batch{Now: now, Hard: b.IntN(4) > 0}
@@ -42,8 +42,8 @@ func (b *broker) next() *engine.Batch {
 	return batch
 }
 
-// something adds one operation to a batch, if one of its kind is possible; it returns false if
-// the store failed meanwhile.
+// something adds one operation to a batch, if an operation of its kind is possible. It returns
+// false if the store failed meanwhile.
 func (b *broker) something(batch *engine.Batch, what int) bool {
 	if len(b.entities) == 0 {
 		return true
@@ -87,7 +87,7 @@ func (b *broker) remove(batch *engine.Batch, id engine.SubqueueID) {
 	}
 }
 
-// concerns reports whether a batch may name a subqueue or its content.
+// concerns reports whether a batch may contain a subqueue or its content.
 func concerns(batch *engine.Batch, id engine.SubqueueID) bool {
 	return len(batch.Entities) > 0 || slices.Contains(batch.DropSubqueues, id) || len(batch.DropMessages) > 0 || len(batch.DropRules) > 0 ||
 		len(batch.Messages) > 0 || len(batch.Sessions) > 0 || len(batch.DropSessions) > 0 || len(batch.Seen) > 0 || len(batch.DropSeen) > 0 ||
@@ -126,7 +126,7 @@ func (b *broker) send(batch *engine.Batch) bool {
 	return true
 }
 
-// free picks a message that the batch does not name yet.
+// free picks a message that is not in the batch yet.
 func (b *broker) free(batch *engine.Batch) (engine.Message, bool) {
 	k, ok := pick(b.Rand, b.messages)
 	m := b.messages[k]
@@ -181,8 +181,8 @@ func (b *broker) rule(batch *engine.Batch) {
 	batch.Rules = append(batch.Rules, engine.Rule{Subscription: r.Subscription, Name: r.Name, CreatedAt: batch.Now})
 }
 
-// session sets or clears the state of a session. There are few, so that each is set and
-// cleared again and again.
+// session sets or clears the state of one of a few sessions, so that each is set and cleared
+// again and again.
 func (b *broker) session(batch *engine.Batch) {
 	h, _ := pick(b.Rand, b.entities)
 	id := engine.SessionID{Subqueue: h, ID: []string{"s", "S", "s/1"}[b.IntN(3)]}
@@ -198,8 +198,7 @@ func (b *broker) session(batch *engine.Batch) {
 	batch.Sessions = append(batch.Sessions, engine.SessionRecord{Subqueue: id.Subqueue, ID: id.ID, State: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
 }
 
-// setting sets or drops a setting. There are few, so that each is set and dropped again and
-// again.
+// setting sets or drops one of a few settings, so that each is set and dropped again and again.
 func (b *broker) setting(batch *engine.Batch) {
 	key := []string{"s", "S", "s/1"}[b.IntN(3)]
 	if slices.Contains(batch.DropSettings, key) || slices.ContainsFunc(batch.Settings, func(s engine.Setting) bool { return s.Key == key }) {
@@ -213,8 +212,8 @@ func (b *broker) setting(batch *engine.Batch) {
 	batch.Settings = append(batch.Settings, engine.Setting{Key: key, Value: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
 }
 
-// see remembers MessageIds and drops some, from the first number on. A process that finds none
-// when it opens starts with the first number again.
+// see adds MessageIds and drops some, from the first number on. If there are none when a
+// process opens the store, numbers start again.
 func (b *broker) see(batch *engine.Batch) {
 	h, _ := pick(b.Rand, b.entities)
 	if slices.Contains(batch.DropSubqueues, h) || slices.ContainsFunc(batch.Seen, func(s engine.SeenIDs) bool { return s.Subqueue == h }) ||
@@ -235,7 +234,7 @@ func (b *broker) see(batch *engine.Batch) {
 	}
 }
 
-// bodyText marks contents that have a body; the body follows from the key.
+// bodyText marks contents that have a body, which is derived from the key.
 const bodyText = "with a body "
 
 func withBody(c engine.Packed) bool { return strings.HasPrefix(string(c), bodyText) }

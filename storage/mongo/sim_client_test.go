@@ -16,23 +16,22 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A weather is how likely failures between clients and the database are, in ten thousandths of
-// the requests, and how slow things are.
+// A weather contains the probabilities of failures between clients and the database, in ten
+// thousandths of the requests, and how slow requests are.
 type weather struct {
-	slow       int           // takes up to most either way, rather than milliseconds
+	slow       int           // request and answer take up to most each, rather than milliseconds
 	most       time.Duration //
-	vanish     int           // is lost
-	mute       int           // takes effect, and the answer is lost
-	late       int           // takes effect up to lateness after the caller got a broken connection
+	vanish     int           // the request is lost
+	mute       int           // the request takes effect, and its answer is lost
+	late       int           // the request takes effect up to lateness after the caller got a broken connection
 	lateness   time.Duration //
-	twice      int           // of an Apply: takes effect again within lateness, whatever the answer was
-	unwritable int           // is refused, temporarily
-	refused    int           // is refused permanently
-	broken     int           // of a read: ends in the middle
+	twice      int           // an Apply takes effect again within lateness, whatever its answer was
+	unwritable int           // the request is refused, temporarily
+	refused    int           // the request is refused, permanently
+	broken     int           // a read ends in the middle
 }
 
-// patience is when a client gives up waiting for an answer, if its caller does not do so
-// before.
+// patience is how long a client waits for an answer, unless its caller gives up before.
 const patience = 30 * time.Second
 
 var (
@@ -40,10 +39,10 @@ var (
 	errDead   = errors.New("this process is dead")
 )
 
-// A client is one process's view of a database: through a network that delays and loses, on a
-// machine that may freeze. The fate of each request follows from the seed, from what it is,
-// and from how many like it came before, and not from what other goroutines do at the same
-// moment.
+// A client is the view that one process has of a database: through a network that delays and
+// loses requests, on a machine that may freeze. The fate of each request depends on the seed,
+// the request, and the number of similar requests before it, and not on what other goroutines
+// do at the same time.
 type client struct {
 	name    string
 	logf    func(format string, args ...any) // nil if not logged
@@ -51,10 +50,10 @@ type client struct {
 	db      *toy
 	weather weather
 	seed    uint64
-	sent    func(pending time.Duration) // called with how long a change may still take to land
+	sent    func(pending time.Duration) // called with the time within which a change may still take effect
 
 	boot time.Time // origin of the process's clock
-	rate float64   // how fast it goes
+	rate float64   // how fast the clock runs; 1 is real time
 
 	dead chan struct{} // closed by kill
 	once sync.Once
@@ -62,17 +61,17 @@ type client struct {
 	mu     sync.Mutex // guards what follows; not held across waits
 	nth    map[string]uint64
 	frozen chan struct{} // nil while the process runs; closed when it runs again
-	stood  time.Duration // what the clock showed when it froze
+	stood  time.Duration // the time on its clock when it froze
 	cut    chan struct{} // nil while connected; closed when it is connected again
-	deaf   bool          // its requests arrive all the same
-	delay  time.Duration // in addition, before a request takes effect
-	lag    time.Duration // in addition, before its answer
+	deaf   bool          // while cut off, its requests still arrive, but it gets no answers
+	delay  time.Duration // additional time before a request takes effect
+	lag    time.Duration // additional time before its answer
 }
 
 var _ server = (*client)(nil)
 
-// clock returns the time since boot as this process reads it. A frozen process has read it
-// just before; it acts on the reading afterwards.
+// clock returns the time since boot as this process reads it. A frozen process has read it just
+// before it froze, and acts on the reading afterwards.
 func (c *client) clock() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,10 +97,10 @@ func (c *client) freeze(for_ time.Duration) {
 	c.after(for_, func() { close(c.frozen); c.frozen = nil })
 }
 
-// part disconnects the process for a while.
+// part cuts the process off from the database for a while.
 func (c *client) part(for_ time.Duration) { c.apart(for_, false) }
 
-// deafen makes the process receive nothing for a while; its requests arrive.
+// deafen lets the process receive nothing for a while. Its requests still arrive.
 func (c *client) deafen(for_ time.Duration) { c.apart(for_, true) }
 
 func (c *client) apart(for_ time.Duration, deaf bool) {
@@ -114,21 +113,21 @@ func (c *client) apart(for_ time.Duration, deaf bool) {
 	c.after(for_, func() { close(c.cut); c.cut = nil })
 }
 
-// lags delays all answers to requests sent from now on.
+// lags delays the answers to all requests sent from now on.
 func (c *client) lags(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lag = by
 }
 
-// delays defers the effect of all requests sent from now on.
+// delays delays the effects of all requests sent from now on.
 func (c *client) delays(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.delay = by
 }
 
-// after calls do with c locked after d.
+// after calls do after d, with c locked.
 func (c *client) after(d time.Duration, do func()) {
 	time.AfterFunc(d, func() {
 		c.mu.Lock()
@@ -141,7 +140,7 @@ func (c *client) after(d time.Duration, do func()) {
 // before still arrive.
 func (c *client) kill() { c.once.Do(func() { close(c.dead) }) }
 
-// hold returns when the process is not frozen.
+// hold waits until the process is not frozen. It returns an error if the process is dead.
 func (c *client) hold() error {
 	for {
 		c.mu.Lock()
@@ -162,7 +161,7 @@ func (c *client) hold() error {
 	}
 }
 
-// runs reports whether the process is running at the moment.
+// runs reports whether the process is neither frozen nor dead.
 func (c *client) runs() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,12 +175,12 @@ func (c *client) runs() bool {
 
 // A fate is what becomes of one request.
 type fate struct {
-	before, after time.Duration // from the sending to the effect, and from there to the answer
-	again         time.Duration // when it takes effect again; zero means that it does not
-	vanishes      bool          // there is no effect
-	mute          bool          // there is no answer
-	refusal       error         // instead of an effect
-	anyway        bool          // it is sent, or answered, although the caller's time is up
+	before, after time.Duration // from the request to its effect, and from there to the answer
+	again         time.Duration // when the request takes effect again; zero means never
+	vanishes      bool          // the request has no effect
+	mute          bool          // the request has no answer
+	refusal       error         // the error of a request that is refused and has no effect
+	anyway        bool          // the request is sent, or answered, although the caller's time is up
 	rest          *rand.Rand    // for further decisions
 }
 
@@ -239,18 +238,18 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// small returns a delay of good weather: a fraction of a millisecond to 30.
+// small returns a delay for good weather, from a fraction of a millisecond to 15 ms.
 func small(r *rand.Rand) time.Duration { return upTo(r, 30*time.Millisecond) / 2 }
 
-// upTo returns a duration of any magnitude, from a hundred microseconds.
+// upTo returns a duration of any magnitude, from a hundred microseconds to most.
 func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	const least = 100 * time.Microsecond
 	d := float64(least) * math.Pow(float64(most)/float64(least), r.Float64())
 	return time.Duration(d)
 }
 
-// change sends a request that changes something. The effect may come after the return, or
-// never; if it comes, it is one call of do, or two for an Apply.
+// change sends a request that changes something. The effect may happen after change has
+// returned, or never. It is one call of do, or two for an Apply.
 func (c *client) change(ctx context.Context, op string, in collection, id string, do func() error) error {
 	if err := c.hold(); err != nil {
 		return err
@@ -261,7 +260,7 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 	}
 	wire := c.wire()
 	answer := make(chan error, 1)
-	// effect happens at the database, whatever became of the process.
+	// effect happens at the database, whatever has become of the process.
 	effect := func() {
 		err := f.refusal
 		if err == nil {
@@ -287,7 +286,7 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 			time.AfterFunc(f.again, func() { do() }) //nolint:errcheck // there is no one to answer
 		}
 	case f.rest.IntN(2) == 0:
-		// The request lies in a buffer until the network works again.
+		// The request stays in a buffer until the network works again.
 		f.mute = true
 		go func() {
 			<-wire
@@ -298,8 +297,8 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 	return c.wait(ctx, answer, f)
 }
 
-// wire returns nil while the process's requests arrive, or else a channel that is closed when
-// they do again.
+// wire returns nil if the process's requests arrive, or else a channel that is closed when they
+// do again.
 func (c *client) wire() chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,15 +308,15 @@ func (c *client) wire() chan struct{} {
 	return c.cut
 }
 
-// hears reports whether answers arrive.
+// hears reports whether answers arrive at the process.
 func (c *client) hears() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cut == nil
 }
 
-// wait waits for an answer, or the end of patience; the process notices either only when it
-// runs.
+// wait waits for an answer, or until patience is over. The process notices either only while it
+// is not frozen.
 func (c *client) wait(ctx context.Context, answer chan error, f fate) error {
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
@@ -344,8 +343,8 @@ func (c *client) wait(ctx context.Context, answer chan error, f fate) error {
 	return err
 }
 
-// look sends a request that changes nothing. do sees the state of one moment between sending
-// and return.
+// look sends a request that changes nothing. do sees the state at one moment between the
+// request and the return.
 func (c *client) look(ctx context.Context, op string, in collection, id string, do func()) (fate, error) {
 	if err := c.hold(); err != nil {
 		return fate{}, err
@@ -387,7 +386,7 @@ func (c *client) Get(ctx context.Context, in collection, id string) (bson.Raw, e
 	return <-found, nil
 }
 
-// Range reads in a few steps of a few documents, each at another moment, like batches of a
+// Range reads in a few steps of a few documents, each at another moment, like the batches of a
 // cursor.
 func (c *client) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
@@ -407,7 +406,7 @@ func (c *client) Range(ctx context.Context, in collection, r idRange) iter.Seq2[
 			}
 			batch := <-got
 			last := len(batch) < most
-			// Sometimes a batch is cut, and the rest is read at another moment.
+			// Sometimes a batch is split, and the rest is read at another moment.
 			if len(batch) > 1 && f.rest.IntN(4) == 0 {
 				batch, last = batch[:1+f.rest.IntN(len(batch)-1)], false
 			}
@@ -456,8 +455,8 @@ func (c *client) Delete(ctx context.Context, in collection, ids []string) error 
 	})
 }
 
-// pieces sends a request for n things in one or two parts, each with its own fate; it succeeds
-// when both did.
+// pieces sends a request for n items in one or two parts, each with its own fate. It succeeds
+// if all parts do.
 func (c *client) pieces(ctx context.Context, op string, in collection, id string, n int, do func(from, to int) error) error {
 	all := func() error { return do(0, n) }
 	if n < 2 {

@@ -12,7 +12,8 @@ import (
 	"mayfly/engine"
 )
 
-// A pair is two processes in good weather, except for what a test does to the first owner.
+// A pair is a world with two processes in good weather, except for what a test does to the
+// first owner.
 type pair struct {
 	*world
 	*testing.T
@@ -20,7 +21,7 @@ type pair struct {
 
 const pairLease = 5 * time.Second
 
-// inPair runs a test of two processes for many moments between two beats.
+// inPair runs a test of two processes for each of many moments between two heartbeats.
 func inPair(t *testing.T, test func(p pair, phase time.Duration)) {
 	t.Helper()
 	for phase := time.Duration(0); phase < pairLease/5; phase += pairLease / 40 {
@@ -54,8 +55,8 @@ func (p pair) rival() <-chan *Store {
 	return opened
 }
 
-// succeeded waits for the rival's epoch and expects that the former owner, asked as soon as it
-// runs, does not believe that it owns the namespace.
+// succeeded waits until the rival owns the namespace, and requires that the former owner, as
+// soon as it runs, does not believe that it still owns the namespace.
 func (p pair) succeeded(rival <-chan *Store, c *client, former *Store, circumstances ...any) {
 	next := <-rival
 	if next == nil || c.hold() != nil {
@@ -72,9 +73,10 @@ func (p pair) succeeded(rival <-chan *Store, c *client, former *Store, circumsta
 	}
 }
 
-// An owner that receives nothing for a while repeats its beat. Other servers see no more in
-// the repetitions than in the first one that got through, so the repetitions must not extend
-// its lease. Then one answer arrives, if the owner asks at that moment, and it is cut off.
+// An owner that receives nothing for a while repeats its heartbeat. For other servers the
+// repetitions look like the first heartbeat that arrived, so they must not extend the lease.
+// Then one answer arrives, if the owner sends a request at that moment, and the owner is cut
+// off.
 func TestARepeatedBeatIsNoNewOne(t *testing.T) {
 	for deaf := pairLease / 10; deaf < 3*pairLease/4; deaf += pairLease / 10 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -104,7 +106,7 @@ func TestAnAnswerIsLate(t *testing.T) {
 	}
 }
 
-// A deafClaim receives nothing for a while from when it claims an epoch.
+// A deafClaim receives nothing for a while after it claims an epoch.
 type deafClaim struct {
 	*client
 	for_ time.Duration
@@ -118,7 +120,7 @@ func (d *deafClaim) Insert(ctx context.Context, in collection, doc bson.Raw) err
 	return d.client.Insert(ctx, in, doc)
 }
 
-// The same when the answer to the claim is late.
+// The same holds if the answer to the claim is late.
 func TestAClaimIsAnsweredLate(t *testing.T) {
 	for deaf := pairLease / 10; deaf < pairLease; deaf += pairLease / 20 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -134,7 +136,7 @@ func TestAClaimIsAnsweredLate(t *testing.T) {
 			time.Sleep(p.lease/20 + phase/10)
 			rival := p.rival()
 			wg.Wait()
-			if err != nil { // too late
+			if err != nil { // the claim was too late
 				c.kill()
 				_ = (<-rival).Close()
 				return
@@ -144,9 +146,9 @@ func TestAClaimIsAnsweredLate(t *testing.T) {
 	}
 }
 
-// A beat that no server saw in time, because it was under way for long, does not return the
-// namespace to its owner; not even if the owner was frozen meanwhile and sees the answer
-// before it sees the clock.
+// A heartbeat that took so long that no server saw it in time does not return the namespace to
+// its owner, not even if the owner was frozen meanwhile and reads the answer before it reads
+// the clock.
 func TestABeatThatCameTooLate(t *testing.T) {
 	for delay := pairLease / 2; delay < 2*pairLease; delay += pairLease / 20 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -165,14 +167,14 @@ func TestABeatThatCameTooLate(t *testing.T) {
 	}
 }
 
-// After a proper close the next owner need not wait for the lease.
+// After a proper Close the next owner need not wait for the lease to end.
 func TestReleased(t *testing.T) {
 	inPair(t, func(p pair, phase time.Duration) {
 		for range 3 {
 			began := time.Now()
 			s := p.open(p.connect("somebody", weather{}))
 			if took := time.Since(began); took > p.lease/2 {
-				p.Errorf("it took %v to open what was released", took)
+				p.Errorf("it took %v to open a released namespace", took)
 			}
 			time.Sleep(phase)
 			if err := s.Close(); err != nil {
@@ -182,12 +184,12 @@ func TestReleased(t *testing.T) {
 	})
 }
 
-// A lease that is longer than usual becomes the usual one after some quick beats. However the
-// owner is cut off around then, it does not own the namespace together with the next owner,
+// A lease that is longer than usual gets the usual length after some quick heartbeats. However
+// the owner is cut off around then, it does not own the namespace together with the next owner,
 // which waits for as long as the lease that the owner published last.
 func TestALongerLeaseBecomesTheUsual(t *testing.T) {
 	for _, lost := range []int{1, 2, 9} {
-		usual := quickHeartbeats * min(lost, maxLeaseShift) // number of beats until it is
+		usual := quickHeartbeats * min(lost, maxLeaseShift) // number of heartbeats until the lease has the usual length
 		for from := -2; from <= 2; from++ {
 			inPair(t, func(p pair, phase time.Duration) {
 				c := p.connect("former", weather{})
@@ -197,15 +199,15 @@ func TestALongerLeaseBecomesTheUsual(t *testing.T) {
 					p.Fatal(err)
 				}
 				if now, longest := former.lease.current(), p.lease<<min(lost, maxLeaseShift); now != longest {
-					p.Errorf("after %d the lease is %v, not %v", lost, now, longest)
+					p.Errorf("after %d lost opens the lease is %v, not %v", lost, now, longest)
 				}
 				rival := p.rival()
 				time.Sleep(time.Duration(usual+from)*p.lease/5 + phase)
 				if from == 2 && former.lease.current() != p.lease {
-					p.Errorf("after %d quick beats the lease is still %v", usual+1, former.lease.current())
+					p.Errorf("after %d quick heartbeats the lease is still %v", usual+1, former.lease.current())
 				}
 				if from == -2 && former.lease.current() == p.lease {
-					p.Errorf("after less than %d beats the lease is %v", usual, former.lease.current())
+					p.Errorf("after less than %d heartbeats the lease is %v", usual, former.lease.current())
 				}
 				if !former.Owned() {
 					p.Error("the owner lost the namespace in good weather")
@@ -213,13 +215,13 @@ func TestALongerLeaseBecomesTheUsual(t *testing.T) {
 				cut := time.Now()
 				if deaf := p.lease / 4; from%2 == 0 {
 					c.part(20 * p.lease)
-				} else { // one more beat gets through without its knowledge
+				} else { // one more heartbeat arrives, but not its answer
 					c.deafen(deaf)
 					time.AfterFunc(deaf+p.lease/50, func() { c.part(20 * p.lease) })
 				}
 				p.succeeded(rival, c, former, "after", lost, "cut off", phase, "after beat", usual+from)
 				if took := time.Since(cut); from == 2 && took > 2*p.lease {
-					p.Errorf("it took %v until the next one owned", took)
+					p.Errorf("it took %v until the next server owned the namespace", took)
 				}
 				time.Sleep(20 * p.lease)
 			})
@@ -227,7 +229,7 @@ func TestALongerLeaseBecomesTheUsual(t *testing.T) {
 	}
 }
 
-// Slow beats leave a longer lease as it is.
+// If heartbeats are slow, a longer lease keeps its length.
 func TestALongerLeaseStaysWhereBeatsAreSlow(t *testing.T) {
 	inPair(t, func(p pair, _ time.Duration) {
 		c := p.connect("former", weather{})

@@ -11,8 +11,8 @@ import (
 	"mayfly/engine"
 )
 
-// A truth is what a store holds, as text by name. It is an independent implementation of what
-// engine.Batch specifies, and shares no code with the store.
+// A truth is the content of a store, as text by name. It is an independent implementation of
+// the specification of engine.Batch, and shares no code with the store.
 type truth map[string]string
 
 func messageName(k engine.Key) string                   { return fmt.Sprintf("message %d", k) }
@@ -127,7 +127,7 @@ func (t truth) apply(b *engine.Batch) {
 	}
 }
 
-// visible returns t without contents that no message refers to, which a store may drop.
+// visible returns t without contents that no message refers to, because a store may drop them.
 func (t truth) visible() truth {
 	used := map[string]bool{}
 	for name, is := range t {
@@ -143,7 +143,7 @@ func (t truth) visible() truth {
 	return v
 }
 
-// differ describes what got has too much, too little or different.
+// differ describes what is additional, missing or different in got.
 func differ(want, got truth) string {
 	var d []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -177,30 +177,30 @@ type committed struct {
 	serial   int
 	batch    *engine.Batch
 	outcome  outcome
-	read     bool // a later owner has loaded
-	included bool // and found it
+	read     bool // a later owner has loaded the namespace
+	included bool // and the batch was in it
 }
 
 func (c *committed) String() string { return fmt.Sprintf("batch %d of epoch %d", c.serial, c.epoch) }
 
-// A judge records what was acknowledged to whom, and reports violations.
+// A judge records what was acknowledged to which owner, and reports violations.
 type judge struct {
 	mu      sync.Mutex
-	base    truth  // what the latest owner loaded
+	base    truth  // the records that the latest owner loaded
 	epoch   uint64 // the latest owner's epoch
 	log     []*committed
-	safe    int // so many of log must be found: up to the latest hard one that was acknowledged
+	safe    int // how many of log must be found: all up to the latest hard batch that was acknowledged
 	settled map[engine.Key]uint64
 	clock   engine.Instant // of the latest hard batch that was acknowledged
 	latest  engine.Instant // of any batch
 	serial  int            // of the latest batch
 	durable int            // of the latest hard one that was acknowledged
-	history []*committed   // all that survived, in order
+	history []*committed   // all batches that survived, in order
 	glances []glance
 	wrongs  []string
 	tally   tally
-	// clocks means that clocks may be arbitrarily wrong: two processes may believe that they
-	// own the namespace, and yet at most one succeeds.
+	// clocks means that clocks may be arbitrarily wrong: then two processes may believe that
+	// they own the namespace, and yet at most one of them can commit.
 	clocks bool
 }
 
@@ -224,7 +224,8 @@ func (j *judge) wrong(format string, args ...any) {
 	j.wrongs = append(j.wrongs, fmt.Sprintf(format, args...))
 }
 
-// loaded checks what a new owner loaded, at a moment at which it owns.
+// loaded checks the records that a new owner loaded, at a moment at which it owns the
+// namespace.
 func (j *judge) loaded(epoch uint64, got truth, clock engine.Instant) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -249,7 +250,7 @@ func (j *judge) loaded(epoch uint64, got truth, clock engine.Instant) {
 	j.base, j.epoch, j.log, j.safe, j.clock = got, epoch, nil, 0, max(j.clock, clock)
 }
 
-// reloaded checks what an owner loaded again while it commits nothing.
+// reloaded checks the records that an owner loaded again while it committed nothing.
 func (j *judge) reloaded(epoch uint64, got truth) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -266,7 +267,7 @@ func (j *judge) reloaded(epoch uint64, got truth) {
 }
 
 // match returns how many of the commits since the last load are in got, or a negative number if
-// got is none of the possible states.
+// got is not a possible state.
 func (j *judge) match(got truth) int {
 	state := maps.Clone(j.base)
 	best := ""
@@ -288,7 +289,7 @@ func (j *judge) match(got truth) int {
 		}
 		state.apply(j.log[n].batch)
 	}
-	j.wrong("a load found what was never there; the nearest is %s", best)
+	j.wrong("a load found a state that never existed; the nearest differs by %s", best)
 	return -1
 }
 
@@ -302,7 +303,7 @@ func (j *judge) commits(epoch uint64, b *engine.Batch) *committed {
 	if epoch == j.epoch {
 		j.log = append(j.log, c)
 	} else {
-		c.read = true // the later owner did not see it
+		c.read = true // the later owner did not load it
 	}
 	return c
 }
@@ -356,7 +357,7 @@ func (j *judge) parted(epoch uint64) {
 	}
 }
 
-// acts checks an owner that Owned has just confirmed.
+// acts checks an owner for which Owned has just returned true.
 func (j *judge) acts(epoch uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -365,7 +366,7 @@ func (j *judge) acts(epoch uint64) {
 	}
 }
 
-// past returns the audit events, as far as they survived.
+// past returns the audit events that survived.
 func (j *judge) past() truth {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -389,7 +390,7 @@ func (j *judge) failed(err error) {
 	j.wrong("%v", err)
 }
 
-// lost records that an owner missed something that must exist.
+// lost records that an owner did not find something that must exist.
 func (j *judge) lost(epoch uint64, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

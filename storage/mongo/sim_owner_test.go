@@ -15,8 +15,8 @@ import (
 	"mayfly/engine"
 )
 
-// A process starts and ends: it opens the namespace, works on it for a while as a broker
-// would, and closes the store, loses it or dies. Then the next one starts.
+// A process opens the namespace, works on it for a while as a broker would, and closes the
+// store, loses the namespace or dies. Then the next process starts.
 type process struct {
 	*world
 	*rand.Rand
@@ -41,13 +41,13 @@ func (p *process) live() {
 	}
 }
 
-// sleep sleeps for up to most, not exactly.
+// sleep sleeps for a random time up to most.
 func (p *process) sleep(most time.Duration) { rest(upTo(p.Rand, most)) }
 
-// mostTrouble is the longest that a process is frozen or cut off, in leases.
+// mostTrouble is the longest time for which a process is frozen or cut off, in leases.
 const mostTrouble = 12
 
-// trouble happens to the process some time soon: it freezes for a while, is cut off, or dies.
+// trouble happens to the process within soon: it freezes for a while, is cut off, or dies.
 func (p *process) trouble(soon time.Duration) {
 	c := p.client
 	d := time.Duration(p.Float64() * float64(4*p.lease))
@@ -120,7 +120,7 @@ func (w *world) latestOwner() string {
 // A broker is the state of a namespace as one owner sees it.
 type broker struct {
 	*process
-	client *client // of this life of the process
+	client *client // of the process, until it dies
 	s      *Store
 	ctx    context.Context
 	epoch  uint64
@@ -130,7 +130,7 @@ type broker struct {
 	estate
 }
 
-// An estate is the part of the state that a broker's decisions depend on.
+// An estate is the part of the state on which a broker's decisions depend.
 type estate struct {
 	entities map[engine.SubqueueID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
@@ -138,10 +138,10 @@ type estate struct {
 	bodies   map[engine.Key]bool // contents that have a body
 	sessions map[engine.SessionID]bool
 	settings map[string]bool
-	numbers  map[engine.SubqueueID]uint64 // the last number of seen
+	numbers  map[engine.SubqueueID]uint64 // the last number of MessageIds
 }
 
-// read reads everything from a store or a snapshot.
+// read reads all records from a store or a snapshot.
 func read(ctx context.Context, s interface {
 	Load(ctx context.Context) iter.Seq2[engine.Record, error]
 }) (truth, estate, engine.Instant, error) {
@@ -211,7 +211,7 @@ func (b *broker) load() error {
 }
 
 // work commits random batches until something fails or it has done enough, and reports whether
-// all went well.
+// nothing failed.
 func (b *broker) work() bool {
 	commits := 3 + b.IntN(25)
 	life := upTo(b.Rand, 8*b.lease)
@@ -242,14 +242,14 @@ func (b *broker) work() bool {
 	return true
 }
 
-// act acts as an owner may without asking MongoDB, while Owned.
+// act acts as an owner does that does not ask MongoDB, as long as Owned returns true.
 func (b *broker) act() {
 	if b.s.Owned() {
 		b.judge.acts(b.epoch)
 	}
 }
 
-// commit commits a batch, and reports whether to go on.
+// commit commits a batch, and reports whether the process can go on.
 func (b *broker) commit(batch *engine.Batch) bool {
 	if batch == nil {
 		return true
@@ -280,7 +280,7 @@ func (b *broker) commit(batch *engine.Batch) bool {
 	return false
 }
 
-// reload loads everything again, while applying and sweeping go on.
+// reload loads all records again, while commits are applied and swept.
 func (b *broker) reload() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*b.lease)
 	defer cancel()

@@ -41,7 +41,7 @@ func largeBatch(b byte) *engine.Batch {
 	}
 }
 
-// A large batch that was refused half-way does not affect the next one.
+// A large batch that was refused in part does not affect the next one.
 func TestRefusedHalfWay(t *testing.T) {
 	for name, r := range map[string]*refusing{
 		"at a part":        {in: parts, left: 1},

@@ -2,5 +2,5 @@
 
 package mongo
 
-// raced is true with the race detector, which takes several times as long.
+// raced reports whether the race detector is on, which makes the test several times as slow.
 const raced = true

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// A dawdling server makes the deletes of a collection much later.
+// A dawdling server runs the deletes of a collection much later.
 type dawdling struct {
 	server
 	in collection
@@ -40,8 +40,8 @@ func (d dawdling) Purge(ctx context.Context, in collection, r idRange, at time.T
 	return d.server.Purge(ctx, in, r, at)
 }
 
-// A rule can be created again under its name, and so can a session or a setting. A late sweep
-// of what was left of the former one does not delete the new one.
+// A rule can be created again under its former name, and so can a session or a setting. A late
+// sweep of the former one's documents does not delete the new one.
 func TestARuleComesAgain(t *testing.T) {
 	id := engine.RuleID{Subscription: 1, Name: "again"}
 	comesAgain(t, rules, &engine.Batch{Rules: []engine.Rule{{Subscription: 1, Name: "again"}}}, &engine.Batch{DropRules: []engine.RuleID{id}}, ruleName(id))
@@ -78,7 +78,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 		again := *put
 		commit(put)
 		commit(drop)
-		for range 10 { // until its tombstone is no longer needed, and some minutes
+		for range 10 { // until its tombstone is no longer needed, and some minutes more
 			time.Sleep(7 * time.Minute)
 			commit(&engine.Batch{})
 		}
@@ -95,7 +95,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 			t.Fatal(err)
 		}
 		if _, there := got[name]; !there {
-			t.Error("it is gone")
+			t.Error("the new record was deleted")
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -140,7 +140,7 @@ func TestTombstonesGo(t *testing.T) {
 		time.Sleep(tombstoneRetention - sweepEvery)
 		commit(&engine.Batch{})
 		time.Sleep(sweepEvery / 2)
-		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, namespaceSettings: 2}, left()) // not before their time
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, namespaceSettings: 2}, left()) // nothing is removed before its time
 		for range 3 {
 			time.Sleep(sweepEvery)
 			commit(&engine.Batch{})

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A glance is what a reader found that does not own the namespace.
+// A glance is what a reader that does not own the namespace has read.
 type glance struct {
 	got truth
 	at  version
-	// from and to are serials. What the reader found must be the namespace as it was after a
-	// commit of the final history: not before from, which had been acknowledged when the read
-	// began, and not after to, the last that had been started when it ended.
+	// from and to are serials. What the reader has read must be the namespace as it was after a
+	// commit of the final history: not before from, which was acknowledged before the read
+	// began, and not after to, the last commit that had started when the read ended.
 	from, to int
 }
 
-// A looker reads the namespace now and then.
+// A looker reads the namespace at random times.
 type looker struct {
 	*world
 	*rand.Rand
@@ -84,7 +84,7 @@ func (j *judge) compare() {
 
 func (j *judge) compareOne(g glance) string {
 	state := truth{}
-	since := 0 // index in history: from here on it may have been seen
+	since := 0 // index in history of the first commit after which it may have been read
 	for i, c := range j.history {
 		if c.serial <= g.from {
 			since = i + 1

@@ -31,16 +31,16 @@ var (
 	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 50, with MAYFLY_LONG=1 2,000, then in CI 10,000, fewer with -race or -short")
 )
 
-// A plan is what all schedules of a test have in common.
+// A plan contains what all schedules of a test have in common.
 type plan struct {
 	weaken    weaken
 	unguarded bool // the database does not compare versions
 	unburied  bool // the database deletes documents that should get a tombstone
-	clocks    bool // clocks go ten times as fast as others, or as slow
-	enough    int  // no more schedules after so many failed; zero means that all run
+	clocks    bool // clocks run up to ten times as fast or as slow as real time
+	enough    int  // run no more schedules after so many have failed; zero means that all run
 }
 
-// A world is one database and the processes that use it, for a while.
+// A world is one database and the processes that use it for a limited time.
 type world struct {
 	plan
 	seed    uint64
@@ -51,21 +51,21 @@ type world struct {
 	weather weather
 	began   time.Time
 	lasts   time.Duration
-	kept    int                              // commits that stay in the journal
+	kept    int                              // how many commits stay in the journal
 	logf    func(format string, args ...any) // nil if not logged
 
 	mu      sync.Mutex
-	owners  []*broker // all there were so far
+	owners  []*broker // all owners so far
 	latest  engine.Instant
 	landing time.Time // when the last request under way takes effect
 }
 
 func (w *world) over() bool { return time.Since(w.began) >= w.lasts }
 
-// rest sleeps inside a synctest bubble.
+// rest sleeps. It must be called in a synctest bubble.
 func rest(d time.Duration) { time.Sleep(d) }
 
-// now returns the instant of the next batch, later than any before.
+// now returns the instant of the next batch, which is later than all before.
 func (w *world) now() engine.Instant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,8 +73,8 @@ func (w *world) now() engine.Instant {
 	return w.latest
 }
 
-// succeed asks all former owners that run whether they believe that they still own the
-// namespace. Frozen ones are asked when they run again.
+// succeed checks that no former owner that runs believes that it still owns the namespace.
+// Frozen ones are checked when they run again.
 func (w *world) succeed(next *broker) {
 	w.mu.Lock()
 	former := slices.Clone(w.owners)
@@ -124,8 +124,8 @@ func (w *world) connect(name string, weather weather) *client {
 	}
 }
 
-// clockRate returns how fast a process's clock runs. A lease tolerates a deviation of a fifth;
-// half of that is used.
+// clockRate returns how fast a process's clock runs. A lease tolerates a deviation of a fifth,
+// and the simulation uses half of that.
 func (w *world) clockRate(r *rand.Rand) float64 {
 	if w.clocks {
 		return []float64{0.1, 0.5, 1, 2, 10}[r.IntN(5)]
@@ -133,7 +133,7 @@ func (w *world) clockRate(r *rand.Rand) float64 {
 	return 0.9 + 0.2*r.Float64()
 }
 
-// forecast draws the failures of a world.
+// forecast draws the weather of a world.
 func forecast(r *rand.Rand, lease time.Duration) weather {
 	some := func(most int) int {
 		if r.IntN(3) == 0 {
@@ -149,7 +149,7 @@ func forecast(r *rand.Rand, lease time.Duration) weather {
 	}
 }
 
-// run runs one schedule and returns what was wrong.
+// run runs one schedule and returns the first violation.
 func run(t *testing.T, seed uint64, p plan, logf func(string, ...any)) (sum tally, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -202,9 +202,9 @@ func (w *world) play() error {
 	return w.judge.verdict()
 }
 
-// settle returns when no request is under way.
+// settle returns when no request is pending.
 func (w *world) settle() {
-	time.Sleep(10*w.lease + mostTrouble*w.lease) // nothing is cut off any more
+	time.Sleep(10*w.lease + mostTrouble*w.lease) // no process is frozen or cut off any more
 	for {
 		w.mu.Lock()
 		left := time.Until(w.landing)
@@ -217,8 +217,8 @@ func (w *world) settle() {
 	w.tell("everything has settled")
 }
 
-// inspect opens the namespace in good weather and reads it, waits for the background work, and
-// reads it again.
+// inspect opens the namespace in good weather, reads it, waits for background work, and reads
+// it again.
 func (w *world) inspect(round int) error {
 	ctx := context.Background()
 	name := fmt.Sprint("inspector ", round)
@@ -273,7 +273,7 @@ func (w *world) inspect(round int) error {
 	if err := w.checkMemory(got); err != nil {
 		return err
 	}
-	// Nothing was committed since the last inspection, and that left no request under way.
+	// Nothing was committed since the last inspection, after which no request was pending.
 	for _, d := range w.db.some(journal, s.names.all(), 0) {
 		if !isFence(d.doc) {
 			return fmt.Errorf("%s is still in the journal", d.id)
@@ -282,7 +282,8 @@ func (w *world) inspect(round int) error {
 	return nil
 }
 
-// checkMemory looks for documents of sessions and MessageIds that are not loaded any more.
+// checkMemory checks that there are no documents of sessions and MessageIds that a load does
+// not yield.
 func (w *world) checkMemory(got truth) error {
 	there := map[string]int{}
 	for name := range got {
@@ -296,22 +297,22 @@ func (w *world) checkMemory(got truth) error {
 		}
 	}
 	if n != there["session"] {
-		return fmt.Errorf("there are documents of %d sessions, and %d sessions", n, there["session"])
+		return fmt.Errorf("there are documents of %d sessions, but %d sessions are loaded", n, there["session"])
 	}
 	if n := len(w.db.some(seen, within("sim"), 0)); n != there["seen"] {
-		return fmt.Errorf("there are %d documents of what was seen, and %d are shown", n, there["seen"])
+		return fmt.Errorf("there are %d documents of MessageIds, but %d are loaded", n, there["seen"])
 	}
 	for _, d := range w.db.some(seenDropsColl, within("sim"), 0) {
 		if h, err := parseNumber(d.id, 0); err != nil || got[entityName(engine.SubqueueID(h))] == "" {
-			return fmt.Errorf("%s is there, and its holder is not: %w", d.id, err)
+			return fmt.Errorf("%s exists, but its subqueue does not: %w", d.id, err)
 		}
 	}
 	return nil
 }
 
-// checkJournal checks the journal of a namespace that was closed properly: everything is
-// applied, and each former epoch ends with its fence. Documents before the mark do not count:
-// late requests may have brought them back.
+// checkJournal checks the journal of a namespace that was closed properly: all commits are
+// applied, and each former epoch ends with a fence. Documents before the mark do not count,
+// because late requests may have written them again.
 func (w *world) checkJournal(s *Store) error {
 	if w.weaken.fence {
 		return nil
@@ -351,7 +352,7 @@ func (w *world) checkJournal(s *Store) error {
 	return nil
 }
 
-// schedules returns how many schedules a test runs that runs few with MAYFLY_LONG=1.
+// schedules returns how many schedules to run, for a test that runs few with MAYFLY_LONG=1.
 func schedules(t *testing.T, few int) int {
 	t.Helper()
 	switch ci := os.Getenv("CI") != ""; {
@@ -370,11 +371,11 @@ func schedules(t *testing.T, few int) int {
 	}
 }
 
-// wrong runs n schedules of a plan and counts those that failed; the first few of them are
-// reported.
+// wrong runs n schedules of a plan and counts those that failed. It reports the first few of
+// them.
 func wrong(t *testing.T, n int, p plan, report func(seed uint64, err error)) int {
 	var next atomic.Uint64
-	var mu sync.Mutex // guards the rest
+	var mu sync.Mutex // guards the following variables
 	var sum tally
 	played, bad := 0, 0
 	t.Run("all", func(t *testing.T) {
@@ -400,17 +401,17 @@ func wrong(t *testing.T, n int, p plan, report func(seed uint64, err error)) int
 			})
 		}
 	})
-	t.Logf("%d of %d schedules end wrong; %v", bad, played, sum)
+	t.Logf("%d of %d schedules failed; %v", bad, played, sum)
 	return bad
 }
 
-// Whatever happens, exactly what was acknowledged survives, and no two owners succeed at the
-// same commit.
+// TestProtocol checks that, whatever happens, exactly the acknowledged commits survive, and no
+// two owners succeed with the same commit.
 func TestProtocol(t *testing.T) {
 	protocol(t, plan{}, 2000)
 }
 
-// That holds even if clocks are far wrong; but then two processes may believe for a while that
+// This holds even if clocks are very wrong, but then two processes may believe for a while that
 // they own the namespace.
 func TestProtocolWithWrongClocks(t *testing.T) {
 	protocol(t, plan{clocks: true}, 300)
@@ -426,7 +427,7 @@ func protocol(t *testing.T, p plan, few int) {
 	wrong(t, schedules(t, few), p, func(seed uint64, err error) { t.Errorf("-sim.seed %d: %v", seed, err) })
 }
 
-// Without any one of its safeguards the protocol fails, and the simulation notices it.
+// Without any one of its safeguards the protocol fails, and the simulation detects that.
 func TestProtections(t *testing.T) {
 	if *simSeed != 0 {
 		t.Skip("only one schedule was asked for")
@@ -448,7 +449,7 @@ func TestProtections(t *testing.T) {
 				n, p.enough = 1000, 1
 			}
 			if wrong(t, n, p, func(uint64, error) {}) == 0 {
-				t.Error("nobody would miss it")
+				t.Error("no schedule failed without this safeguard")
 			}
 		})
 	}

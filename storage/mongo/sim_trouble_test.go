@@ -10,16 +10,16 @@ import (
 	"mayfly/engine"
 )
 
-// Each kind of trouble has its described effect on one insert.
+// Each kind of trouble has the described effect on an insert.
 func TestTrouble(t *testing.T) {
 	const certain = 10_000
 	for name, tc := range map[string]struct {
 		weather weather
 		before  func(*client)
-		err     error // nil means any but errDuplicateID and the two refusals
-		fine    bool  // there is no error
+		err     error // nil means any error except errDuplicateID and the two refusals
+		fine    bool  // the insert returns no error
 		soon    bool  // the document exists when the insert returns
-		later   bool  // it exists in the end
+		later   bool  // the document exists in the end
 		least   time.Duration
 	}{
 		"none":       {fine: true, soon: true, later: true},
@@ -50,22 +50,21 @@ func TestTrouble(t *testing.T) {
 					t.Errorf("it took %v", time.Since(began))
 				}
 				if tc.weather.mute > 0 {
-					time.Sleep(time.Second) // an error that comes at once may precede the effect
+					time.Sleep(time.Second) // the error may be returned before the effect
 				}
 				if there := len(w.db.ids(journal)) > 0; there != tc.soon {
-					t.Errorf("on return it is there: %t", there)
+					t.Errorf("on return, the document exists: %t", there)
 				}
 				time.Sleep(2 * time.Hour)
 				if there := len(w.db.ids(journal)) > 0; there != tc.later {
-					t.Errorf("in the end it is there: %t", there)
+					t.Errorf("in the end, the document exists: %t", there)
 				}
 			})
 		})
 	}
 }
 
-// The requests of a process that is cut off fail; some of them arrive when the network works
-// again.
+// Requests of a process that is cut off fail. Some of them arrive when the network works again.
 func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{db: new(toy), lease: time.Second}
@@ -87,8 +86,8 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// The journal stays short while commits go on, and holds only fences when the next owner has
-// opened.
+// The journal stays short during commits, and contains only fences when the next owner has
+// opened the namespace.
 func TestJournalStaysShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -112,7 +111,8 @@ func TestJournalStaysShort(t *testing.T) {
 			longest = max(longest, len(db.ids(journal)))
 			time.Sleep(every)
 		}
-		// The commits that are kept, those that wait to be trimmed, and two seconds' new ones.
+		// The commits that are kept, those that wait to be trimmed, and the new ones of two
+		// seconds.
 		if most := keptEntries*5/4 + int(2*time.Second/every); longest > most || longest < keptEntries {
 			t.Errorf("the journal grew to %d documents, want from %d to %d", longest, keptEntries, most)
 		}

@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/codec"
 )
 
-// A reader accepts a journal only if it is complete: from the mark on number by number, and
-// from epoch to epoch over a fence.
+// A reader accepts a journal only if it is complete: without a missing number from the mark on,
+// and with a fence between two epochs.
 func TestReadOn(t *testing.T) {
 	fence := func(epoch, n uint64) entryDoc {
 		return entryDoc{ID: docIDs("default").entry(versionOf(epoch, n)), Token: "t", Fence: epoch + 1}
@@ -21,7 +21,7 @@ func TestReadOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mark version
 		docs []entryDoc
-		want version // zero if there is a gap
+		want version // zero if the journal has a gap
 	}{
 		"to the end":                {versionOf(3, 1), []entryDoc{commit(3, 1), commit(3, 2)}, versionOf(3, 2)},
 		"from the beginning":        {0, []entryDoc{commit(1, 1)}, versionOf(1, 1)},
@@ -44,12 +44,12 @@ func TestReadOn(t *testing.T) {
 				got, err := s.readJournal(t.Context(), tc.mark, newWindow())
 				if tc.want == 0 {
 					if !errors.Is(err, errGap) {
-						t.Errorf("it came to commit %d of epoch %d: %v", got.number(), got.epoch(), err)
+						t.Errorf("it read up to commit %d of epoch %d: %v", got.number(), got.epoch(), err)
 					}
 					return
 				}
 				if err != nil || got != tc.want {
-					t.Errorf("it came to commit %d of epoch %d: %v", got.number(), got.epoch(), err)
+					t.Errorf("it read up to commit %d of epoch %d: %v", got.number(), got.epoch(), err)
 				}
 			})
 		})

@@ -32,7 +32,7 @@ func empty(t *testing.T, s *Store, tables ...string) {
 }
 
 // TestSweep drops a queue with many messages, rules, sessions and MessageIds, and checks the
-// tables afterwards, also when the sweep was left to the next process.
+// tables afterwards, also when the next process does the sweep.
 func TestSweep(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("reopened ", again), func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestSweep(t *testing.T) {
 				b.Messages[i].Subqueue = engine.SubqueueID(7 + i%3)
 			}
 			mustCommit(t, s, b)
-			if again { // the sweep waits while this is held
+			if again { // the sweep waits while this is locked
 				s.sweeping.Lock()
 			}
 			mustCommit(t, s, &engine.Batch{Hard: true, Now: 5, DropSeen: []engine.SeenIDsThrough{{Subqueue: 8, N: 2 * sweptSeen}}})
@@ -68,7 +68,7 @@ func TestSweep(t *testing.T) {
 			}
 			empty(t, s, "dropped", "outdated", "rule", "session WHERE holder <> 7", "seen WHERE holder <> 7", "message WHERE holder <> 7")
 			if sessions, rows := count(t, s, "session"), count(t, s, "seen"); sessions != 2*sweptSessions+3 || rows != 3 {
-				t.Errorf("%d sessions and %d rows of what was seen are left", sessions, rows)
+				t.Errorf("%d sessions and %d rows of MessageIds are left", sessions, rows)
 			}
 			if n, kept := count(t, s, "message"), int64(len(b.Messages)+2)/3; n != kept {
 				t.Errorf("%d messages are left; want %d", n, kept)
@@ -77,7 +77,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestStagedAndForgotten stages bodies that no content refers to later.
+// TestStagedAndForgotten stages bodies to which no content refers later.
 func TestStagedAndForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
@@ -88,10 +88,10 @@ func TestStagedAndForgotten(t *testing.T) {
 		}
 	}
 	mustCommit(t, s, &engine.Batch{Hard: true, Now: 1, Contents: []engine.StoredContent{{Key: 1}, {Key: 4}}})
-	if err := s.sweep(t.Context()); err != nil { // it must not delete bodies that may still be referred to
+	if err := s.sweep(t.Context()); err != nil { // it must not delete bodies that a content may still refer to
 		t.Fatal(err)
 	}
-	// A sweep that found them loose may get to them when they no longer are.
+	// A sweep may get to bodies that were loose when it found them but are not any more.
 	for _, k := range []engine.Key{1, 4} {
 		if err := s.sweepBody(t.Context(), k); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestStagedAndForgotten(t *testing.T) {
 		t.Errorf("%d bodies are loose; want 2", n)
 	}
 	mustCommit(t, s, &engine.Batch{Hard: true, Now: 2, Contents: []engine.StoredContent{{Key: 3}}})
-	// A body that was referred to and then dropped is swept at once.
+	// A body that had a content is swept as soon as the content is dropped.
 	if err := s.Stage(t.Context(), 5, bytes.NewReader(kept)); err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +130,8 @@ func TestStagedAndForgotten(t *testing.T) {
 	empty(t, s, "loose", "body", "chunk", "large", "content")
 }
 
-// TestStagedAndRefused drops bodies, small and large, whose messages were refused, or went to
-// a topic without subscriptions: they never had a content.
+// TestStagedAndRefused drops bodies, small and large, that never had a content, because their
+// messages were refused or sent to a topic without subscriptions.
 func TestStagedAndRefused(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	drop := &engine.Batch{Hard: true, Now: 1}
@@ -147,7 +147,7 @@ func TestStagedAndRefused(t *testing.T) {
 	}
 	empty(t, s, "loose", "body", "chunk", "large")
 	if len(s.unreferenced.staged) != 0 {
-		t.Errorf("%v are still expected to be referred to", s.unreferenced.staged)
+		t.Errorf("%v may still get a content", s.unreferenced.staged)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestCompaction(t *testing.T) {
 	s.Close()
 	s = openAt(t, path, Options{})
 	if n := size(t, path); n > full/10 {
-		t.Errorf("%d bytes after most was dropped; %d before", n, full)
+		t.Errorf("the file has %d bytes after most records were dropped, and had %d before", n, full)
 	}
 	if n, _ := held(t, s); n != 1 {
 		t.Errorf("%d messages", n)
@@ -193,8 +193,8 @@ func size(t *testing.T, path string) int64 {
 	return f.Size()
 }
 
-// TestLogRestarts writes several times what the log may hold, sometimes durably: a disk that
-// is slow to move the log is equally slow to take more.
+// TestLogRestarts writes several times the maximum size of the log, partly in hard batches: a
+// disk that is slow to move the log is equally slow to write more.
 func TestLogRestarts(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	body := strings.Repeat("x", 100_000)

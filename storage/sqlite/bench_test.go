@@ -17,24 +17,25 @@ import (
 	"mayfly/storage/sqlite"
 )
 
-// The benchmarks run messages' lives against the store: a batch of puts with bodies of 1 KiB
-// (hard), the same messages locked (soft), the oldest deleted with their contents and bodies
-// (hard). To compare with, in the same run: BenchmarkLoop does the same puts and deletes on
-// two bare tables, and BenchmarkAppend only writes and flushes the bytes.
+// These benchmarks run the lives of messages against the store: a batch of new messages with
+// bodies of 1 KiB (hard), the same messages locked (soft), and the oldest deleted with their
+// contents and bodies (hard). For comparison in the same run, BenchmarkLoop does the same
+// inserts and deletes on two bare tables, and BenchmarkAppend only writes and flushes the
+// bytes.
 //
 //	go test ./storage/sqlite -run '^$' -bench 'Lives|Loop|Append'
 //	MAYFLY_BENCH_STORED=1000000 go test ./storage/sqlite -run '^$' -bench 'Lives|Load' -benchtime 2s
 
-// storedVar names the variable with the number of messages that are already stored; unset:
-// eight batches.
+// storedVar names the variable with the number of messages that are stored before. The default
+// is eight batches.
 const storedVar = "MAYFLY_BENCH_STORED"
 
 var batchSizes = []int{1, 16, 256, 1024}
 
-// A life makes the batches of one queue.
+// A life creates the batches of one queue.
 type life struct {
 	bytes     []byte
-	next, old engine.Key // the next to put, the oldest stored
+	next, old engine.Key // the next key to store, and the oldest that is stored
 }
 
 const benchHolder = 7
@@ -161,8 +162,8 @@ func BenchmarkLives(b *testing.B) {
 	}
 }
 
-// BenchmarkLoop is the least that SQLite needs for the same lives: a table of 200-byte headers
-// and one of bodies.
+// BenchmarkLoop measures the least that SQLite needs for the same lives: a table of 200-byte
+// headers and one of bodies.
 func BenchmarkLoop(b *testing.B) {
 	for _, size := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -234,8 +235,8 @@ func BenchmarkLoop(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend measures the disk alone: the bytes of the puts and of the deletes, each
-// written and flushed.
+// BenchmarkAppend measures the disk alone: it writes and flushes the bytes of the inserts and
+// of the deletes.
 func BenchmarkAppend(b *testing.B) {
 	for _, size := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -259,8 +260,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad opens a store and reads everything except bodies; cold: from the disk, where
-// the system can drop the file from its cache on request.
+// BenchmarkLoad opens a store and reads everything except bodies. "cold" reads from the disk,
+// on systems that can drop the file from their cache on request.
 func BenchmarkLoad(b *testing.B) {
 	n := max(stored(), 20_000)
 	s, path := openBench(b)
@@ -341,7 +342,7 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
-// A timing collects the duration of every hard commit and the total processor time.
+// A timing collects the durations of all hard commits and the total processor time.
 type timing struct {
 	took   []time.Duration
 	began  time.Time

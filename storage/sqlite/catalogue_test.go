@@ -41,10 +41,11 @@ func TestCatalogue(t *testing.T) {
 		listed(shop)
 	}
 	if err := c.Change(t.Context(), namespaces.Spec{Name: "none"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what there is not was changed: %v", err)
+		t.Errorf("a missing namespace was changed: %v", err)
 	}
 
-	// Other things in the folder are not namespaces, but a folder that was put there is one.
+	// Other files and folders in the folder are not namespaces, but a folder with a valid name
+	// is one.
 	for _, name := range []string{".new-1", "Shop", "a.b"} {
 		if err := os.Mkdir(filepath.Join(c.dir(), name), 0o700); err != nil {
 			t.Fatal(err)
@@ -88,10 +89,10 @@ func TestCatalogue(t *testing.T) {
 				t.Error(err)
 			}
 			if left, err := filepath.Glob(filepath.Join(c.dir(), newPattern)); err != nil || len(left) > 0 {
-				t.Errorf("of what was not finished is left %q, %v", left, err)
+				t.Errorf("unfinished folders are left: %q, %v", left, err)
 			}
 			if _, err := os.Stat(c.StorePath("shop")); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the new one has content: %v", err)
+				t.Errorf("the new namespace has content: %v", err)
 			}
 		}
 	}

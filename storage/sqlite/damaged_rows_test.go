@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// spoil changes one bit wherever a closed store contains text.
+// spoil changes one bit in each occurrence of text in a closed store.
 func spoil(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := os.ReadFile(path)
@@ -25,8 +25,8 @@ func spoil(t *testing.T, path, text string) {
 	}
 }
 
-// looked returns the damage that OpenSnapshot finds in the store, and the rows that were set
-// aside.
+// looked returns the damage that a snapshot's check finds in the store, and the rows that were
+// set aside.
 func looked(t *testing.T, path string) (wrong, aside string) {
 	t.Helper()
 	l, err := OpenSnapshot(t.Context(), path, Options{})
@@ -57,10 +57,10 @@ func loadedByLook(t *testing.T, path string) (err error) {
 	return err
 }
 
-// TestDamagedRows changes a bit in a row of each table that Load yields records of. A row that
-// a namespace can be served without is moved aside, after which verify finds nothing; any
-// other row prevents the store from being loaded, and the error names it.
-// storetest.RunFileFaults tests what is served without a damaged row.
+// TestDamagedRows changes a bit in a row of each table from which Load yields records. A row
+// without which a namespace can be served is set aside, after which the check finds nothing.
+// Any other damaged row prevents the store from being loaded, and the error names it.
+// storetest.RunFileFaults tests that a store is served without a damaged row.
 func TestDamagedRows(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
 	s := openAt(t, whole, Options{})
@@ -94,9 +94,9 @@ func TestDamagedRows(t *testing.T) {
 			}
 			spoil(t, path, tc.text)
 			if tc.refused != "" {
-				raw(t, path, "UPDATE setting SET sum = 1") // that table is read before
+				raw(t, path, "UPDATE setting SET sum = 1") // that table is read before the others
 			} else if err := loadedByLook(t, path); !errors.Is(err, engine.ErrDamaged) || strings.Contains(err.Error(), "cannot be served") {
-				t.Errorf("Load of Look: %v", err)
+				t.Errorf("Load of a snapshot: %v", err)
 			}
 			wrong, _ := looked(t, path)
 			if !strings.Contains(wrong, tc.about) || wrong == "" {
@@ -118,19 +118,19 @@ func TestDamagedRows(t *testing.T) {
 					t.Errorf("Load: %v; want ErrDamaged with %q", err, tc.refused)
 				}
 				if _, aside := looked(t, path); aside != "" {
-					t.Errorf("a store that is not served has set aside %s", aside)
+					t.Errorf("a store that cannot be loaded has set aside %s", aside)
 				}
 				return
 			}
 			if err != nil || rows != 5 {
-				t.Fatalf("Load: %d of 6 rows, %v; want the 5 that are sound", rows, err)
+				t.Fatalf("Load: %d of 6 rows, %v; want the 5 undamaged ones", rows, err)
 			}
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
 			wrong, aside := looked(t, path)
 			if wrong != "" || !strings.Contains(aside, "a row of the table") || strings.Contains(aside, "\n") {
-				t.Errorf("once it is set aside, verify finds %q, and aside is %q", wrong, aside)
+				t.Errorf("after the row was set aside, verify finds %q, and the table aside has %q", wrong, aside)
 			}
 		})
 	}

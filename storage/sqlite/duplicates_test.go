@@ -10,7 +10,7 @@ import (
 
 const seer engine.SubqueueID = 7
 
-// rowsOf returns rows of seen with one MessageId each.
+// rowsOf returns rows of the table seen with one MessageId each.
 func rowsOf(h engine.SubqueueID, from, to uint64) (rows []engine.SeenIDs) {
 	for n := from; n <= to; n++ {
 		rows = append(rows, engine.SeenIDs{Subqueue: h, N: n, At: engine.Instant(n), Digests: []engine.Digest{{byte(n), byte(n >> 8)}}})
@@ -18,7 +18,7 @@ func rowsOf(h engine.SubqueueID, from, to uint64) (rows []engine.SeenIDs) {
 	return rows
 }
 
-// seeing opens a store with many rows of one entity, and a few of another.
+// seeing opens a store with many rows for one entity, and a few for another.
 func seeing(t *testing.T, path string, rows uint64) *Store {
 	t.Helper()
 	s := openAt(t, path, Options{})
@@ -30,7 +30,7 @@ func seeing(t *testing.T, path string, rows uint64) *Store {
 	return s
 }
 
-// sweepNever blocks the sweeps of s until the store is closed.
+// sweepNever prevents s from sweeping until the store is closed.
 func sweepNever(t *testing.T, s *Store) (stop func()) {
 	t.Helper()
 	s.sweeping.Lock()
@@ -58,8 +58,8 @@ func forgets(t *testing.T, s *Store, through uint64, see ...engine.SeenIDs) {
 	mustCommit(t, s, &engine.Batch{Hard: true, Now: 2, DropSeen: []engine.SeenIDsThrough{{Subqueue: seer, N: through}}, Seen: see})
 }
 
-// TestOutdated drops more rows than a commit deletes. Readers do not see them from then on, in
-// this process, the next one and through the view; they are deleted from the file in slices.
+// TestOutdated drops more rows than a commit deletes. From then on they are invisible in this
+// process, the next one and the view, and are deleted from the file in slices.
 func TestOutdated(t *testing.T) {
 	const rows = 3*sweptSeen + 5
 	path := filepath.Join(t.TempDir(), "store")
@@ -71,7 +71,7 @@ func TestOutdated(t *testing.T) {
 			t.Errorf("%d rows are in the file, want %d", n, want)
 		}
 	}
-	forgets(t, s, sweptSeen-1) // few enough for the commit
+	forgets(t, s, sweptSeen-1) // few enough for the commit to delete them
 	left(rows - sweptSeen + 1)
 	empty(t, s, "outdated")
 	forgets(t, s, rows-2, rowsOf(seer, rows+1, rows+1)...)
@@ -81,9 +81,9 @@ func TestOutdated(t *testing.T) {
 	if n := count(t, s, "duplicate_history WHERE path = 'q'"); n != 3 {
 		t.Errorf("people see %d rows", n)
 	}
-	forgets(t, s, rows-5) // all of them outdated by now
+	forgets(t, s, rows-5) // all of these are outdated already
 	sameAs(t, "numbers", want, numbersSeen(t, s, seer))
-	forgets(t, s, rows-1) // while the rest is outdated
+	forgets(t, s, rows-1) // while other rows are outdated
 	sameAs(t, "numbers", want[1:], numbersSeen(t, s, seer))
 	stop()
 
@@ -98,10 +98,10 @@ func TestOutdated(t *testing.T) {
 	sameAs(t, "numbers of another", []uint64{1, 2, 3}, numbersSeen(t, s, 9))
 }
 
-// TestOutdatedBySlices lets the drop itself wake the sweep.
+// TestOutdatedBySlices checks that a large drop wakes the sweep.
 func TestOutdatedBySlices(t *testing.T) {
 	s := seeing(t, filepath.Join(t.TempDir(), "store"), sweptSeen)
-	if err := s.sweep(t.Context()); err != nil { // nothing is left to sweep at the start
+	if err := s.sweep(t.Context()); err != nil { // nothing is left to sweep from the start
 		t.Fatal(err)
 	}
 	for len(s.toSweep) > 0 {
@@ -110,7 +110,7 @@ func TestOutdatedBySlices(t *testing.T) {
 	s.sweeping.Lock()
 	forgets(t, s, sweptSeen-1)
 	if len(s.toSweep) != 0 || s.w.droppedLarge != 0 {
-		t.Error("the sweep is woken though nothing is left to it")
+		t.Error("the sweep is woken although nothing is left to sweep")
 	}
 	forgets(t, s, sweptSeen)
 	mustCommit(t, s, &engine.Batch{Hard: true, Now: 3, Seen: rowsOf(seer, sweptSeen+1, 2*sweptSeen)})
@@ -125,8 +125,8 @@ func TestOutdatedBySlices(t *testing.T) {
 	empty(t, s, "outdated", "seen WHERE holder = 7")
 }
 
-// TestNumbersAreReused gives numbers again while the former ones are still being deleted: in
-// the next process, or after the rollback of a batch.
+// TestNumbersAreReused uses numbers again while the former rows are still being deleted, in the
+// next process or after the rollback of a batch.
 func TestNumbersAreReused(t *testing.T) {
 	for _, first := range []uint64{1, 5, 3 * sweptSeen} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestNumbersAreReused(t *testing.T) {
 			stop := sweepNever(t, s)
 			forgets(t, s, 3*sweptSeen)
 			if n := count(t, s, "seen WHERE holder = 7"); n == 0 {
-				t.Fatal("nothing is on its way out")
+				t.Fatal("no outdated rows are left in the file")
 			}
 			mustCommit(t, s, &engine.Batch{Hard: true, Now: 3, Seen: rowsOf(seer, first, first+1)})
 			sameAs(t, "numbers", []uint64{first, first + 1}, numbersSeen(t, s, seer))
@@ -147,7 +147,7 @@ func TestNumbersAreReused(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyond drops up to a number beyond all.
+// TestNumbersBeyond drops rows up to a number that is higher than all.
 func TestNumbersBeyond(t *testing.T) {
 	s := seeing(t, filepath.Join(t.TempDir(), "store"), 3)
 	forgets(t, s, ^uint64(0))
@@ -172,7 +172,7 @@ func TestTornDigests(t *testing.T) {
 	}
 }
 
-// TestCompactSweepsOutdated returns the room of dropped MessageIds.
+// TestCompactSweepsOutdated checks that Compact frees the space of dropped MessageIds.
 func TestCompactSweepsOutdated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})

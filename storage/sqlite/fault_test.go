@@ -29,10 +29,10 @@ func mustCommit(t *testing.T, s *Store, b *engine.Batch) {
 	}
 }
 
-// held returns how many messages Load yields, and the clock. Everything else must be of the
-// same batches: the last of those that batchOf made, if there is one, has set the session's
-// state, and the MessageIds of all are remembered. History must not contain what was not
-// applied.
+// held returns the number of messages that Load yields, and the clock. It requires that
+// everything else is from the same batches: the last one of batchOf, if there is one, has set
+// the session's state, the MessageIds of all messages are remembered, and the history contains
+// no event of a batch that was not applied.
 func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	t.Helper()
 	there, seen, last, first := map[engine.Key]bool{}, map[engine.Digest]bool{}, "", ""
@@ -50,7 +50,7 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 			first = r.State
 		case engine.SeenIDs:
 			if last = fmt.Sprint(r.N); engine.Instant(r.N) != r.At {
-				t.Errorf("number %d was seen at %d", r.N, r.At)
+				t.Errorf("MessageIds with number %d have time %d", r.N, r.At)
 			}
 			for _, d := range r.Digests {
 				seen[d] = true
@@ -59,21 +59,21 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	}
 	for k := range there {
 		if !seen[digestOf(k)] {
-			t.Errorf("message %d is not seen", k)
+			t.Errorf("the MessageId of message %d is not remembered", k)
 		}
 	}
 	if first != last {
-		t.Errorf("a session is of batch %q, what was seen of batch %q", first, last)
+		t.Errorf("the session is from batch %q, the MessageIds are from batch %q", first, last)
 	}
 	for _, e := range queryAll(t, s, engine.HistoryQuery{Audit: true}) {
 		if k := e.Message.Key; k != 0 && !there[k] {
-			t.Errorf("history has what was done to message %d, which is not there", k)
+			t.Errorf("the history has an event of message %d, which does not exist", k)
 		}
 	}
 	return n, now
 }
 
-// afterCrash returns what another process would find now.
+// afterCrash returns what another process would load if this one crashed now.
 func afterCrash(t *testing.T, s *Store) (n int, now engine.Instant) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -92,7 +92,7 @@ func afterCrash(t *testing.T, s *Store) (n int, now engine.Instant) {
 func TestFullDisk(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	mustCommit(t, s, batchOf(1, 10))
-	if err := s.w.c.Exec("PRAGMA max_page_count=1"); err != nil { // as few as it has
+	if err := s.w.c.Exec("PRAGMA max_page_count=1"); err != nil { // the number of pages that it has
 		t.Fatal(err)
 	}
 	large := batchOf(100, 2000)
@@ -118,9 +118,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestRefusedWrites fails every write of a commit in turn, as a full or read-only disk does.
-// Nothing of the batch may be stored, now or after a crash, and the same batch must succeed
-// afterwards.
+// TestRefusedWrites fails every write of a commit, one after another, as a full or read-only
+// disk does. Nothing of the batch may be stored, now or after a crash, and the same batch must
+// succeed afterwards.
 func TestRefusedWrites(t *testing.T) {
 	fs := newFaultyFS(t)
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{disk: fs.name})
@@ -153,10 +153,10 @@ func TestRefusedWrites(t *testing.T) {
 				t.Fatalf("write %d fails with %v: %d messages; want %d", nth, reason, n, want)
 			}
 			if n := count(t, s, "seen"); n != int64(i+1) {
-				t.Fatalf("write %d fails with %v: %d rows of what was seen; want %d", nth, reason, n, i+1)
+				t.Fatalf("write %d fails with %v: %d rows of MessageIds; want %d", nth, reason, n, i+1)
 			}
 			if i > 0 {
-				continue // what a crash leaves does not depend on the reason
+				continue // the state after a crash does not depend on the reason
 			}
 			if n, _ := afterCrash(t, s); n != want {
 				t.Fatalf("write %d fails with %v, then a crash: %d messages; want %d", nth, reason, n, want)
@@ -175,8 +175,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestRollback fails a transaction in the middle, in a way that SQLite does not roll back by
-// itself.
+// TestRollback lets a transaction fail in the middle, in a way in which SQLite does not roll it
+// back by itself.
 func TestRollback(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	mustCommit(t, s, batchOf(1, 10))
@@ -194,8 +194,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestUncertain fails operations after which the outcome is unknown: the error must not claim
-// that nothing was applied, and the store must refuse further commits.
+// TestUncertain lets operations fail after which the outcome is unknown. The error must not
+// claim that nothing was applied, and the store must refuse further commits.
 func TestUncertain(t *testing.T) {
 	for name, fails := range map[string]func(op operation) bool{
 		"the flush of a commit": func(op operation) bool { return op.flush && op.log },
@@ -234,7 +234,7 @@ func TestUncertain(t *testing.T) {
 func TestFlushes(t *testing.T) {
 	fs := newFaultyFS(t)
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{disk: fs.name})
-	mustCommit(t, s, batchOf(1, 1)) // the first one of a log also flushes its head
+	mustCommit(t, s, batchOf(1, 1)) // the first batch in a log also flushes the log's head
 	flushes := 0
 	fs.on(func(op operation) error {
 		if op.flush {
@@ -249,7 +249,7 @@ func TestFlushes(t *testing.T) {
 		flushes = 0
 		mustCommit(t, s, b)
 		if flushes != want {
-			t.Errorf("a batch with Hard %v is flushed %d times", b.Hard, flushes)
+			t.Errorf("a batch with Hard %v makes %d flushes", b.Hard, flushes)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		fs.on(func(operation) error { return syscall.ENOSPC })
 		path := filepath.Join(dir, "new")
 		if _, err := Open(t.Context(), path, Options{disk: fs.name}); err == nil || !strings.Contains(err.Error(), "disk is full") {
-			t.Errorf("Open: %v; want it to say why", err)
+			t.Errorf("Open: %v; want an error with the reason", err)
 		}
 		s := openAt(t, path, Options{}) // the lock was released
 		if s.Epoch() != 1 {

@@ -14,12 +14,12 @@ import (
 	"mayfly/engine"
 )
 
-// A faultyFS is the system's files with a hook for each write and flush.
+// A faultyFS is the system's file system with a hook for each write and flush.
 type faultyFS struct {
 	vfs.VFSFilename
 	name string
 
-	// grows, unless nil, is asked before a file becomes n bytes longer; set it before the
+	// grows, unless nil, is called before a file becomes n bytes longer. Set it before the
 	// first file is opened.
 	grows func(n int64) error
 
@@ -42,7 +42,7 @@ func newFaultyFS(t *testing.T) *faultyFS {
 	return f
 }
 
-// on calls hook for every operation, which fails with its error.
+// on makes every operation call hook, and fail with its error.
 func (f *faultyFS) on(hook func(op operation) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 	return f.osFile.WriteAt(p, off)
 }
 
-// longer asks grows whether the file may become size bytes long.
+// longer calls grows if the file is to become size bytes long.
 func (f *faultyFile) longer(size int64) error {
 	if f.fs.grows == nil {
 		return nil
@@ -101,7 +101,8 @@ func (f *faultyFile) SizeHint(size int64) error {
 	return f.osFile.SizeHint(size)
 }
 
-// fill makes files without SQLite. As on a disk, the former content of the file is lost first.
+// fill writes files without SQLite. As on a full disk, the former content of the file is lost
+// first.
 func (f *faultyFS) fill(path string, size int) error {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return err
@@ -121,8 +122,8 @@ func (f *faultyFile) Sync(flags vfs.SyncFlag) error {
 	return f.osFile.Sync(flags)
 }
 
-// batchOf returns n messages of one queue, from key on, with bodies. The queue remembers their
-// MessageIds, and a session has the first key as its state.
+// batchOf returns n messages of one queue, with keys from key on and with bodies. The queue
+// remembers their MessageIds, and a session has the first key as its state.
 func batchOf(key engine.Key, n int) *engine.Batch {
 	b := &engine.Batch{Hard: true, Now: engine.Instant(key), Entities: []engine.Entity{{ID: 7, Kind: engine.Queue, Path: "q"}}}
 	b.Sessions = []engine.SessionRecord{{Subqueue: 7, ID: "first", State: fmt.Sprint(key)}}

@@ -10,8 +10,8 @@ import (
 	"mayfly/storage/sqlite"
 )
 
-// A new file and those beside it are readable by their owner alone; files beside one with
-// other permissions get the same.
+// A new file and the files beside it can be read only by their owner. Files beside an existing
+// one get its permissions.
 func TestModes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mayfly.db")
 	look := func(want os.FileMode, also ...string) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReplacedBeforeClose replaces a store that is closed before the watcher checks by another
-// store, with its log. Close leaves the log of the other store alone.
+// TestReplacedBeforeClose replaces a store by another one, with its log, and closes the first
+// before the watcher checks. Close does not change the log of the other store.
 func TestReplacedBeforeClose(t *testing.T) {
 	path, other := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "other")
 	s := openAt(t, path, Options{})
@@ -36,8 +36,8 @@ func TestReplacedBeforeClose(t *testing.T) {
 	}
 }
 
-// TestLogDeletedBeforeClose deletes the log of a store that is closed before the watcher
-// checks: everything acknowledged is found again.
+// TestLogDeletedBeforeClose deletes the log of a store and closes the store before the watcher
+// checks: everything acknowledged is in the store.
 func TestLogDeletedBeforeClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
@@ -53,8 +53,8 @@ func TestLogDeletedBeforeClose(t *testing.T) {
 	}
 }
 
-// TestKilledWhileMaking opens what a server leaves that is killed while it creates a store: an
-// empty file, which is not a store that has lost its content.
+// TestKilledWhileMaking opens what a server leaves when it is killed while it creates a store:
+// an empty file, which is not a store that has lost its content.
 func TestKilledWhileMaking(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	for name, content := range map[string]string{path: "", path + ".lock": making + "4711\n"} {
@@ -63,7 +63,7 @@ func TestKilledWhileMaking(t *testing.T) {
 		}
 	}
 	s := openAt(t, path, Options{})
-	if b, err := os.ReadFile(path + ".lock"); err == nil && wasBeingCreated(path) { // some systems do not let it be read
+	if b, err := os.ReadFile(path + ".lock"); err == nil && wasBeingCreated(path) { // some systems do not allow reading it
 		t.Errorf("the lock says %q", b)
 	}
 	s.Close()
@@ -71,12 +71,12 @@ func TestKilledWhileMaking(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := Open(t.Context(), path, Options{}); err == nil {
-		t.Error("a store that has lost its content is taken for a new one")
+		t.Error("a store that has lost its content is opened as a new one")
 		s.Close()
 	}
 }
 
-// TestCutBeforeClose cuts a store that is closed before the watcher checks. Close does not
+// TestCutBeforeClose truncates a store and closes it before the watcher checks. Close does not
 // move the log into the rest, which would then look like a store.
 func TestCutBeforeClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
@@ -93,10 +93,10 @@ func TestCutBeforeClose(t *testing.T) {
 		t.Error(err)
 	}
 	if s, err := Open(t.Context(), path, Options{}); err == nil {
-		t.Error("it is taken for a new store")
+		t.Error("the truncated store is opened as a new one")
 		s.Close()
 	}
-	if err := os.WriteFile(path, sound, 0o600); err != nil { // put back, with its log
+	if err := os.WriteFile(path, sound, 0o600); err != nil { // restored, with its log
 		t.Fatal(err)
 	}
 	if n, _ := held(t, openAt(t, path, Options{})); n != 5 {

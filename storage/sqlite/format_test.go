@@ -20,7 +20,7 @@ import (
 )
 
 // writeTestdata makes TestFormats write a store of the current format before it reads the
-// existing ones. Do so once for each format, before it is released.
+// existing ones. Do this once for each format, before it is released.
 const writeTestdata = "MAYFLY_WRITE_TESTDATA"
 
 // fixtureRecords returns the content of the files in testdata, in the order of Load. Every field
@@ -163,7 +163,7 @@ func testFormat(t *testing.T, version int64) {
 	b.Audit = []engine.Event{{N: 1, At: 1784000000010, Kind: engine.EventTouched, Audit: true}}
 	mustCommit(t, s, b)
 	if n := len(queryAll(t, s, engine.HistoryQuery{Audit: true, From: 1784000000010})); n != 1 {
-		t.Errorf("%d events are remembered of what was done now", n)
+		t.Errorf("%d new events are stored", n)
 	}
 	_, err := os.Stat(fmt.Sprint(path, ".format-", version))
 	if migrated := err == nil; migrated != (version < current().version) {
@@ -171,21 +171,22 @@ func testFormat(t *testing.T, version int64) {
 	}
 	fresh := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	if d := cmp.Diff(layout(t, fresh), layout(t, s)); d != "" {
-		t.Errorf("%s is not laid out as a new file is (-new +migrated):\n%s", file, d)
+		t.Errorf("%s does not have the layout of a new file (-new +migrated):\n%s", file, d)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	got = loaded(t, openAt(t, path, Options{}))
 	if n := len(got); n != len(records)+1+2+10+10 {
-		t.Errorf("%d records when it is opened again", n)
+		t.Errorf("%d records after it was opened again", n)
 	}
 }
 
 // TestOldOrdering opens a store from when SupportOrdering was false by default for topics too,
-// with topics that have it and topics that do not. Values stated since then are kept.
+// with topics that have it and topics that do not. Values that were set explicitly since then
+// are kept.
 func TestOldOrdering(t *testing.T) {
-	path := unpacked(t, 6) // rows have no sums in it
+	path := unpacked(t, 6) // rows of this format have no checksums
 	raw(t, path, "CREATE TABLE topic AS SELECT * FROM entity WHERE path = 'Prices'; UPDATE topic SET id = 99, path = 'Old', support_ordering = 1; INSERT INTO entity SELECT * FROM topic; DROP TABLE topic")
 	s := openAt(t, path, Options{})
 	b := batchOf(1, 1)
@@ -205,8 +206,7 @@ func TestOldOrdering(t *testing.T) {
 	}
 }
 
-// layout returns what a file consists of: tables with their columns in order, indexes and
-// views.
+// layout returns the schema of a file: tables with their columns in order, indexes and views.
 func layout(t *testing.T, s *Store) (all []string) {
 	t.Helper()
 	s.mu.Lock()
@@ -250,7 +250,7 @@ func writeFormat(t *testing.T, file string) {
 	}
 }
 
-// unpacked returns the path of a copy of the store in testdata of this format.
+// unpacked returns the path of a copy of the store of this format in testdata.
 func unpacked(t *testing.T, version int64) string {
 	t.Helper()
 	packed, err := os.Open(fileOf(version))
@@ -323,8 +323,8 @@ func TestForeignAndNewerFiles(t *testing.T) {
 	}
 }
 
-// TestOlderFiles checks that a store of a format that is no longer supported is refused, and
-// left as it is.
+// TestOlderFiles checks that a store of a format that is no longer supported is refused and not
+// changed.
 func TestOlderFiles(t *testing.T) {
 	for version := range current().oldest() {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
@@ -353,7 +353,7 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// TestMigration takes a store through two future formats.
+// TestMigration upgrades a store to two future formats.
 func TestMigration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "it's a store")
 	s := openAt(t, path, Options{})
@@ -375,11 +375,11 @@ func TestMigration(t *testing.T) {
 		t.Errorf("%d messages at %d after the migration", n, now)
 	}
 	if n, err := number(s.w.c, "SELECT count(*) FROM meter WHERE hue = 'blue'"); n == 0 || err != nil {
-		t.Errorf("the steps were not taken: %v", err)
+		t.Errorf("the migration steps did not run: %v", err)
 	}
 	s.Close()
 	if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "newer") {
-		t.Errorf("the migrated store is opened by the old program: %v", err)
+		t.Errorf("opening the migrated store with the old version: %v", err)
 	}
 	old := openAt(t, fmt.Sprint(path, ".format-", is), Options{})
 	if n, _ := held(t, old); n != 10 {

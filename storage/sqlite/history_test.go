@@ -12,7 +12,7 @@ import (
 	"mayfly/engine"
 )
 
-// eventsAt returns n events of one message each, a millisecond apart.
+// eventsAt returns n events, each of another message, a millisecond apart.
 func eventsAt(at engine.Instant, n int) []engine.Event {
 	events := make([]engine.Event, n)
 	for i := range events {
@@ -42,7 +42,7 @@ func remember(t *testing.T, s *Store, events []engine.Event) {
 	}
 }
 
-// sized checks the running total.
+// sized checks the running total of the history's size and returns it.
 func sized(t *testing.T, s *Store) (bytes int64) {
 	t.Helper()
 	s.mu.Lock()
@@ -52,20 +52,20 @@ func sized(t *testing.T, s *Store) (bytes int64) {
 		t.Fatal(err)
 	}
 	if sum, err := number(s.w.c, "SELECT coalesce(sum(length(packed) + 128), 0) FROM history"); err != nil || sum != bytes {
-		t.Errorf("history takes %d bytes and says %d, %v", sum, bytes, err)
+		t.Errorf("the history has %d bytes, but its total is %d, %v", sum, bytes, err)
 	}
 	return bytes
 }
 
-// TestHistorySize keeps the running total right, whatever is added and removed.
+// TestHistorySize checks the running total after events are added and removed.
 func TestHistorySize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
 	remember(t, s, eventsAt(1000, 500))
 	all := sized(t, s)
-	remember(t, s, eventsAt(1000, 500)[250:]) // again
+	remember(t, s, eventsAt(1000, 500)[250:]) // these are stored already
 	if sized(t, s) != all {
-		t.Error("what is there already counts again")
+		t.Error("events that are stored already count again")
 	}
 	audit := eventsAt(3000, 10)
 	for i := range audit {
@@ -77,7 +77,7 @@ func TestHistorySize(t *testing.T) {
 	for _, tc := range []struct {
 		before engine.Instant
 		most   int64
-		want   int // events
+		want   int // number of events that are left
 	}{
 		{0, 0, 510}, {1, all, 510}, {1100, 0, 410}, {0, 255 * row, 255}, {0, 10 * row, 10}, {0, 4 * row, 4}, {0, 1, 0},
 	} {
@@ -86,20 +86,20 @@ func TestHistorySize(t *testing.T) {
 		}
 		got := len(queryAll(t, s, engine.HistoryQuery{}))
 		if bytes := sized(t, s); tc.most > 0 && bytes > tc.most || got < tc.want-1 || got > tc.want+1 {
-			t.Errorf("after Forget(%d, %d) there are %d events of %d bytes; want %d", tc.before, tc.most, got, bytes, tc.want)
+			t.Errorf("after TrimEvents(%d, %d) there are %d events of %d bytes; want %d", tc.before, tc.most, got, bytes, tc.want)
 		}
 		s.Close()
 		s = openAt(t, path, Options{})
 	}
 }
 
-// TestPages looks for rare events among many, and at the edges of pages.
+// TestPages searches for rare events among many, and at the edges of pages.
 func TestPages(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	events := eventsAt(1000, 2*pageRows)
 	rare := func(i int, k engine.EventKind) { events[i].Kind, events[i].Path = k, "rare" }
 	rare(0, engine.EventDeferred)
-	rare(pageRows, engine.EventEntityUpdated) // the last of a page
+	rare(pageRows, engine.EventEntityUpdated) // the last event of a page
 	rare(pageRows-1, engine.EventDeferred)
 	remember(t, s, events)
 	for name, tc := range map[string]struct {
@@ -150,7 +150,7 @@ func TestHistoryQueryPlan(t *testing.T) {
 	} {
 		sql, _ := selectHistory(tc.q)
 		if got := plan(sql); got != "SEARCH history USING "+tc.want {
-			t.Errorf("%s\nis done by %q; want %q", sql, got, tc.want)
+			t.Errorf("%s\nhas the query plan %q; want %q", sql, got, tc.want)
 		}
 	}
 	for _, sql := range []string{deleteBefore, dropOldest} {

@@ -45,7 +45,7 @@ func TestOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "open 1\n" {
-		t.Fatalf("the other process says %q, %v", line, err)
+		t.Fatalf("the other process printed %q, %v", line, err)
 	}
 	_, err = sqlite.Open(t.Context(), path, sqlite.Options{})
 	if want := fmt.Sprintf("the store %s is in use by process %d", path, c.Process.Pid); err == nil || err.Error() != want {
@@ -55,7 +55,7 @@ func TestOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Wait(); err == nil {
-		t.Error("the process ended well after it was killed")
+		t.Error("the killed process ended without an error")
 	}
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestSetAside sets a damaged message aside in the batch that drops its content: afterwards
-// only the table aside has it.
+// TestSetAside sets a damaged message aside in the batch that drops its content. Then only the
+// table aside contains it.
 func TestSetAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
@@ -43,7 +43,8 @@ func TestSetAside(t *testing.T) {
 }
 
 // TestSetAsideFails makes SQLite end the transaction when a row is inserted into the table
-// aside, or a subqueue is swept, as on a full disk: rows that would have been deleted next stay.
+// aside, or when a subqueue is swept, as on a full disk: the rows that would have been deleted
+// next are kept.
 func TestSetAsideFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		when, count string
@@ -71,7 +72,7 @@ func TestSetAsideFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := tc.do(s); err == nil {
-				t.Error("it does not fail")
+				t.Error("the operation did not fail")
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()

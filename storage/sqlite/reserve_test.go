@@ -15,7 +15,7 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// newSmallDisk returns a disk of limited size, and its name.
+// newSmallDisk returns a disk of limited size, and the name of its VFS.
 func newSmallDisk(t *testing.T) (d *storetest.Disk, name string) {
 	t.Helper()
 	d = storetest.NewDisk(t, "-shm")
@@ -31,8 +31,8 @@ func upTo(batches int) (numbers []int) {
 	return numbers
 }
 
-// TestReserve finds a reserve beside a store that was closed on a full disk, gives it up to
-// open the store again, and makes a whole one when the disk has room.
+// TestReserve opens a store that was closed on a full disk: the reserve beside it is given up
+// to open the store, and renewed in full size when the disk has room.
 func TestReserve(t *testing.T) {
 	d, disk := newSmallDisk(t)
 	s := openAt(t, d.Path, Options{disk: disk})
@@ -41,20 +41,20 @@ func TestReserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !hasReserve(t, d.Path) {
-		t.Error("there is none for the next start")
+		t.Error("there is no reserve for the next start")
 	}
 	d.LeaveNoRoom(t)
 	s = openAt(t, d.Path, Options{disk: disk})
 	if !s.AcceptsDrops() {
-		t.Error("it is not tight although the disk is full")
+		t.Error("AcceptsDrops is false although the disk is full")
 	}
 	if hasReserve(t, d.Path) {
-		t.Error("it is not given up")
+		t.Error("the reserve was not given up")
 	}
 	d.MakeRoom()
 	s.renewReserve()
 	if s.AcceptsDrops() {
-		t.Error("it is tight although the disk has room")
+		t.Error("AcceptsDrops is true although the disk has room")
 	}
 	if info, err := os.Stat(d.Path + "-reserve"); err != nil || info.Size() != reserveSize {
 		t.Errorf("the reserve: %v, %v", info, err)
@@ -70,9 +70,8 @@ func hasReserve(t *testing.T, path string) bool {
 	return err == nil
 }
 
-// TestFullWithShortLog deletes from a store whose log has no room of its own when the disk
-// becomes full: more than fits into the reserve, unless the log is moved into the store
-// repeatedly.
+// TestFullWithShortLog deletes from a store whose log has no free room when the disk becomes
+// full. The deletes fit into the reserve only if the log is moved into the store repeatedly.
 func TestFullWithShortLog(t *testing.T) {
 	d, disk := newSmallDisk(t)
 	s := openAt(t, d.Path, Options{disk: disk})
@@ -95,8 +94,8 @@ func TestFullWithShortLog(t *testing.T) {
 	mustCommit(t, s, storetest.SendBatch(1000))
 }
 
-// TestStartWithoutReserve opens a store on a full disk when there is no reserve: it can
-// be read, and nothing else, until the disk has room.
+// TestStartWithoutReserve opens a store on a full disk without a reserve: it can only be read
+// until the disk has room.
 func TestStartWithoutReserve(t *testing.T) {
 	d, disk := newSmallDisk(t)
 	s := openAt(t, d.Path, Options{disk: disk})
@@ -110,10 +109,10 @@ func TestStartWithoutReserve(t *testing.T) {
 	d.LeaveNoRoom(t)
 	s = openAt(t, d.Path, Options{disk: disk})
 	if s.tempIndexDir == "" {
-		t.Fatal("it is not read-only")
+		t.Fatal("the store is not read-only")
 	}
 	if err := <-s.WriteFailure(); !errors.Is(err, engine.ErrUnwritable) || !strings.Contains(err.Error(), "the disk is full") {
-		t.Errorf("Trouble: %v; want ErrUnwritable and the reason", err)
+		t.Errorf("WriteFailure: %v; want ErrUnwritable and the reason", err)
 	}
 	storetest.CheckBatches(t, s, upTo(batches)...)
 	storetest.CheckDiskFull(t, s)
@@ -122,7 +121,7 @@ func TestStartWithoutReserve(t *testing.T) {
 	}
 	d.MakeRoom()
 	if err := s.Commit(t.Context(), storetest.DeleteBatch(0)); err == nil || errors.Is(err, engine.ErrUnwritable) {
-		t.Errorf("a deletion when the disk has room: %v; want an error that has the store opened again", err)
+		t.Errorf("a deletion when the disk has room: %v; want an error after which the store is opened again", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -132,8 +131,8 @@ func TestStartWithoutReserve(t *testing.T) {
 	mustCommit(t, s, storetest.SendBatch(2000))
 }
 
-// TestCommittedFits moves a log into the store on a disk that was full when the last commit
-// was refused: everything that was committed fits.
+// TestCommittedFits moves a log into the store on a disk that was full when the last commit was
+// refused: everything that was committed fits.
 func TestCommittedFits(t *testing.T) {
 	d, disk := newSmallDisk(t)
 	s := openAt(t, d.Path, Options{disk: disk})
@@ -155,8 +154,8 @@ func TestCommittedFits(t *testing.T) {
 	storetest.CheckBatches(t, s, upTo(batches)...)
 }
 
-// TestStartWithDamageOnFull opens a damaged store on a full disk: the reserve does not help
-// and stays.
+// TestStartWithDamageOnFull opens a damaged store on a full disk: the reserve would not help,
+// and is kept.
 func TestStartWithDamageOnFull(t *testing.T) {
 	d, disk := newSmallDisk(t)
 	s := openAt(t, d.Path, Options{disk: disk})
@@ -169,12 +168,13 @@ func TestStartWithDamageOnFull(t *testing.T) {
 		t.Errorf("Open: %v; want ErrDamaged", err)
 	}
 	if !hasReserve(t, d.Path) {
-		t.Error("the reserve is given up")
+		t.Error("the reserve was given up")
 	}
 }
 
-// TestStartTwiceOnFull fails the attempt to open the store with the room of the reserve too,
-// because the log disappears: the store is opened read-only, and keeps the reserve.
+// TestStartTwiceOnFull makes the second attempt to open the store, with the space of the
+// reserve, fail too, because the log disappears. The store is opened read-only, and the reserve
+// is kept.
 func TestStartTwiceOnFull(t *testing.T) {
 	d := storetest.NewDisk(t, "-shm")
 	files := newFaultyFS(t)
@@ -200,11 +200,12 @@ func TestStartTwiceOnFull(t *testing.T) {
 		t.Errorf("the log is removed: %v; read-only: %v; %d files are watched; want both, and 2", removed, s.tempIndexDir != "", len(s.files))
 	}
 	if !hasReserve(t, d.Path) {
-		t.Error("the reserve is given up")
+		t.Error("the reserve was given up")
 	}
 }
 
-// TestReserveGrows finds a small reserve where there is no room for a whole one: it stays.
+// TestReserveGrows renews a small reserve on a disk that has no room for one of full size: the
+// small one is kept.
 func TestReserveGrows(t *testing.T) {
 	d, disk := newSmallDisk(t)
 	s := openAt(t, d.Path, Options{disk: disk})
@@ -223,8 +224,8 @@ func TestReserveGrows(t *testing.T) {
 	}
 }
 
-// TestFullDeletion refuses a deletion on a full disk, with SQLite's reason and without the
-// hint that messages can be deleted.
+// TestFullDeletion refuses a deletion on a full disk, with SQLite's reason and without the hint
+// that messages can be deleted.
 func TestFullDeletion(t *testing.T) {
 	files := newFaultyFS(t)
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{disk: files.name})
@@ -245,7 +246,7 @@ func TestFullDeletion(t *testing.T) {
 }
 
 // TestCommittedStaysTaken moves the log into the store while a commit that makes the store
-// longer is being written to the log: the room that was reserved for it stays.
+// longer is being written to the log: the space that was reserved for the commit is kept.
 func TestCommittedStaysTaken(t *testing.T) {
 	files := newFaultyFS(t)
 	var during func(n int64)
@@ -273,7 +274,7 @@ func TestCommittedStaysTaken(t *testing.T) {
 	last, moved := size(), false
 	during = func(int64) {
 		before := last
-		if last = size(); last > before { // the room is reserved, and the last page is written now
+		if last = size(); last > before { // the space is reserved, and the last page is being written
 			during, moved = nil, true
 			if _, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE); err != nil {
 				t.Error(err)

@@ -42,7 +42,7 @@ func collected[T any](t *testing.T, all func(func(T, error) bool)) (got []T) {
 	return got
 }
 
-// waiting returns how many messages there are.
+// waiting returns the number of messages.
 func waiting(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	for _, r := range collected(t, s.Load(t.Context())) {
@@ -53,7 +53,7 @@ func waiting(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// lying returns the files in a folder.
+// lying returns the contents of the files in a folder, by name.
 func lying(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -71,7 +71,7 @@ func lying(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// filled makes a store with one record of every kind, bodies of all lengths and history.
+// filled creates a store with one record of every kind, bodies of all lengths, and history.
 func filled(t *testing.T, path string) *Store {
 	t.Helper()
 	s := openAt(t, path, Options{})
@@ -95,7 +95,7 @@ func sameAs(t *testing.T, what string, want, got any) {
 	}
 }
 
-// sees checks that l has the content that filled made.
+// sees checks that l contains what filled stored.
 func sees(t *testing.T, l *Snapshot) {
 	t.Helper()
 	bodies := map[engine.Key][]byte{1<<40 | 6: []byte("hello"), 1<<40 | 7: fixtureLargeBody}
@@ -105,7 +105,7 @@ func sees(t *testing.T, l *Snapshot) {
 			t.Fatal(err)
 		}
 		records = append(records, r)
-		if c, ok := r.(engine.StoredContent); ok { // between records, as for a backup
+		if c, ok := r.(engine.StoredContent); ok { // between records, as a backup does
 			body, err := l.Body(t.Context(), c.Key)
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +126,7 @@ func sees(t *testing.T, l *Snapshot) {
 	sameAs(t, "history", fixtureHistory(), collected(t, l.QueryEvents(t.Context(), engine.HistoryQuery{})))
 	sameAs(t, "two of the history", fixtureHistory()[:2], collected(t, l.QueryEvents(t.Context(), engine.HistoryQuery{Limit: 2})))
 	if _, err := l.Body(t.Context(), 99); !errors.Is(err, engine.ErrMessageNotFound) {
-		t.Errorf("a body that is not there: %v", err)
+		t.Errorf("a missing body: %v", err)
 	}
 	if wrong, err := l.Integrity(t.Context()); err != nil || len(wrong) > 0 {
 		t.Errorf("the file is wrong: %q, %v", wrong, err)
@@ -142,7 +142,7 @@ func TestSnapshotOfAnOwnedStore(t *testing.T) {
 	s := filled(t, path)
 	l := lookAt(t, path)
 	sees(t, l)
-	// It does not see later changes, not even that a body is dropped.
+	// The snapshot does not show later changes, not even that a body is dropped.
 	drop := &engine.Batch{Hard: true, Now: 1784000009999, DropSubqueues: []engine.SubqueueID{1<<40 | 1, 1<<40 | 2, 1<<40 | 21}, DropMessages: []engine.Key{1<<40 | 6, 1<<40 | 7, 1<<40 | 8},
 		DropContents: []engine.DroppedContent{{Key: 1<<40 | 6, HasBody: true}, {Key: 1<<40 | 7, HasBody: true}}}
 	mustCommit(t, s, drop)
@@ -160,7 +160,7 @@ func TestSnapshotOfAnOwnedStore(t *testing.T) {
 	if got := collected(t, later.Load(t.Context())); len(got) != 7 { // the clock, an access rule, two settings, a topic, its subscription and its rule
 		t.Errorf("afterwards there are %v", got)
 	}
-	// The store belongs to its owner, whether snapshots are closed before or after it.
+	// Closing snapshots, before or after the owner closes the store, does not affect the store.
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestSnapshotOfAnOwnedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := collected(t, later.Load(t.Context())); len(got) != 7 {
-		t.Errorf("after the owner has gone there are %v", got)
+		t.Errorf("after the owner closed the store, there are %v", got)
 	}
 	if err := later.Close(); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestSnapshotWithoutAnOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameAs(t, "files", before, lying(t, dir))
-	// A server that starts meanwhile is not hindered, and keeps its log.
+	// A server that opens the store meanwhile is not blocked, and keeps its log.
 	l = lookAt(t, path)
 	s := openAt(t, path, Options{})
 	mustCommit(t, s, &engine.Batch{Hard: true, Now: 1784000009999, DropMessages: []engine.Key{1<<40 | 6}})
@@ -209,7 +209,7 @@ func TestSnapshotWithoutAnOwner(t *testing.T) {
 	}
 }
 
-// TestSnapshotAfterACrash reads what a killed process left: most of it is still in the log.
+// TestSnapshotAfterACrash reads what a killed process left, most of it still in the log.
 func TestSnapshotAfterACrash(t *testing.T) {
 	dir, crashed := t.TempDir(), t.TempDir()
 	filled(t, filepath.Join(dir, "store"))
@@ -231,7 +231,7 @@ func TestSnapshotAfterACrash(t *testing.T) {
 		}
 	}
 	after := lying(t, crashed)
-	delete(after, "store-shm") // its index, rebuilt
+	delete(after, "store-shm") // the index of the log, which was rebuilt
 	sameAs(t, "files", before, after)
 }
 
@@ -273,7 +273,7 @@ func TestSnapshotIsRefused(t *testing.T) {
 	} {
 		l, err := OpenSnapshot(t.Context(), file(name), Options{})
 		if err == nil {
-			t.Errorf("%s: it is read", name)
+			t.Errorf("%s: a snapshot was opened", name)
 			l.Close()
 		} else if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q; want %q", name, err, want)
@@ -314,7 +314,7 @@ func TestSnapshotIsInterrupted(t *testing.T) {
 	sees(t, l)
 }
 
-// TestIntegrity writes zeros over a page of messages.
+// TestIntegrity overwrites a page of messages with zeros.
 func TestIntegrity(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	if err := filled(t, path).Close(); err != nil {

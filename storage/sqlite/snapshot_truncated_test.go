@@ -10,8 +10,9 @@ import (
 	"mayfly/engine"
 )
 
-// TestSnapshotWhoseIndexIsCut cuts the index of a log while a snapshot reads it, and before one does. The
-// process goes on, rows are read as they were written, and the store can be read again.
+// TestSnapshotWhoseIndexIsCut truncates the index of a log while a snapshot reads it, and
+// before one does. The process does not crash, rows are read as they were written, and the
+// store can be read again.
 func TestSnapshotWhoseIndexIsCut(t *testing.T) {
 	load := func(l *Snapshot) (n int, err error) {
 		for r, err := range l.Load(t.Context()) {
@@ -83,10 +84,10 @@ func TestSnapshotWhoseIndexIsCut(t *testing.T) {
 			}
 			err = use(l)
 			if name != "then Close" && !errors.Is(err, errIndexTruncated) {
-				t.Errorf("it says %v; want errIndexCut", err)
+				t.Errorf("reading a truncated index: %v; want errIndexTruncated", err)
 			}
 			if n, again := load(l); again == nil {
-				t.Errorf("afterwards it shows %d messages", n)
+				t.Errorf("afterwards the snapshot has %d messages", n)
 			}
 			if err := l.Close(); err != nil {
 				t.Error(err)

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// wasteful makes a store with size dropped bytes, most of them not swept yet.
+// wasteful creates a store with size bytes of dropped records, most of them not swept yet.
 func wasteful(t *testing.T, path string, size int) {
 	t.Helper()
 	s := filled(t, path)
@@ -51,7 +51,7 @@ func TestCompact(t *testing.T) {
 		t.Error(err)
 	}
 	if _, again, err := Compact(t.Context(), path, Options{}); err != nil || again > after {
-		t.Errorf("%d bytes were left, now %d, %v", after, again, err)
+		t.Errorf("the file had %d bytes, and has %d now, %v", after, again, err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestCompactRefuses(t *testing.T) {
 	sees(t, lookAt(t, path))
 }
 
-// TestLargeVacuum copies through a file.
+// TestLargeVacuum compacts a store that is copied through a file.
 func TestLargeVacuum(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := filled(t, path)

@@ -119,7 +119,7 @@ func testBodyDropped(t *testing.T, o Open) {
 			t.Fatal(err)
 		}
 		commit(t, s, &engine.Batch{Hard: true, Now: 2, DropContents: []engine.DroppedContent{{Key: k, HasBody: true}}})
-		for j := range engine.Instant(20) { // time for a sweep
+		for j := range engine.Instant(20) { // so that there is time for a sweep
 			commit(t, s, &engine.Batch{Hard: true, Now: 3 + j})
 		}
 		rest, err := io.ReadAll(r)
@@ -135,8 +135,8 @@ func testBodyDropped(t *testing.T, o Open) {
 	}
 }
 
-// readTogether reads all bodies at once, and one that does not exist. Small bodies that were
-// not staged must be found, the others may be.
+// readTogether reads all bodies in one call, and one that does not exist. Small bodies that
+// were not staged must be returned, the others may be.
 func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte) {
 	t.Helper()
 	keys := append(slices.Collect(maps.Keys(want)), 999)

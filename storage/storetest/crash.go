@@ -88,7 +88,7 @@ func runAndKill(t *testing.T, dir string, seed uint64) (acked, attempted int64) 
 	c.Env = append(os.Environ(), crashDirVar+"="+dir+string(os.PathListSeparator)+strconv.FormatUint(seed, 10))
 	var complaints bytes.Buffer
 	c.Stderr = &complaints
-	stdin, err := c.StdinPipe() // closes with this process, which ends the other one
+	stdin, err := c.StdinPipe() // it closes when this process ends, which ends the other one
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,8 @@ func readMessages(ctx context.Context, s engine.Store) (storedMessages, error) {
 	return out, nil
 }
 
-// testDamage flips single bits of a closed store. Whatever the store then yields as intact
-// must be as it was written, and Verify must find what has changed or is missing.
+// testDamage flips single bits of a closed store. Every record that the store then yields as
+// intact must be as written, and Verify must find what has changed or is missing.
 func testDamage(t *testing.T, f Files) {
 	if f.Verify == nil {
 		t.Fatal("Files.Verify is missing: a durable store finds damage")
@@ -120,7 +120,7 @@ func testDamage(t *testing.T, f Files) {
 		case changed == "" && err == nil && len(got.damaged) == 0 && len(got.messages) == len(want.messages):
 			harmless++
 		case changed != "":
-			t.Errorf("bit %#x at %d: shown as good: %s", bit, at, changed)
+			t.Errorf("bit %#x at %d: yielded as intact: %s", bit, at, changed)
 		case !reported:
 			t.Errorf("bit %#x at %d: %d of %d messages, %d damaged, %v, %v, and Verify finds nothing", bit, at, len(got.messages), len(want.messages), len(got.damaged), err, closed)
 		default:
@@ -130,7 +130,7 @@ func testDamage(t *testing.T, f Files) {
 	t.Logf("of 25 bits %d were found, %d kept the store closed, %d changed nothing", found, refused, harmless)
 }
 
-// differs describes what in got is different from want.
+// differs describes what is different in got from want.
 func differs(want, got storedMessages) string {
 	var all []string
 	for k, m := range got.messages {

@@ -14,10 +14,10 @@ import (
 	"mayfly/engine"
 )
 
-// A Disk limits how many bytes the files of one folder take together. A driver's test
-// asks Grow before a file of the store becomes longer.
+// A Disk limits the total size of the files in one folder. A driver's test calls Grow before a
+// file of the store becomes longer.
 type Disk struct {
-	Path string // of the store, in that folder
+	Path string // of the store, in the folder
 
 	index string // the suffix of a file that does not count
 	room  atomic.Int64
@@ -58,14 +58,14 @@ func (d *Disk) used() (n int64, err error) {
 	all, err := os.ReadDir(filepath.Dir(d.Path))
 	for _, f := range all {
 		info, err := f.Info()
-		if err == nil && (d.index == "" || !strings.HasSuffix(f.Name(), d.index)) { // else it was deleted meanwhile
+		if err == nil && (d.index == "" || !strings.HasSuffix(f.Name(), d.index)) { // otherwise the file was deleted meanwhile
 			n += info.Size()
 		}
 	}
 	return n, err
 }
 
-// FillWithBatches leaves room for 12 MiB and sends batches until the store refuses one twice
+// FillWithBatches leaves 12 MiB of room and sends batches until the store has refused two
 // because the disk is full. It returns how many batches, numbered from 0, were acknowledged.
 func (d *Disk) FillWithBatches(t *testing.T, s engine.Store) (batches int) {
 	t.Helper()
@@ -80,13 +80,13 @@ func (d *Disk) FillWithBatches(t *testing.T, s engine.Store) (batches int) {
 			return batches
 		}
 		checkFullError(t, fmt.Sprint("batch ", batches), err)
-		refused++ // the store may find space once: the space that it had reserved
+		refused++ // the store may find room once, which it had reserved
 	}
 	t.Fatal("the disk does not become full")
 	return 0
 }
 
-// messagesPerBatch is how many messages a batch has that SendBatch returns.
+// messagesPerBatch is the number of messages in a batch of SendBatch.
 const messagesPerBatch = 100
 
 // SendBatch returns a batch of 100 messages in the queue 7, of 100 kB together. Each number
@@ -143,7 +143,7 @@ func CheckBatches(t *testing.T, s engine.Store, batches ...int) {
 	}
 }
 
-// intRange returns the numbers from, from+1 … below end.
+// intRange returns the numbers from `from` to end-1.
 func intRange(from, end int) (numbers []int) {
 	for n := from; n < end; n++ {
 		numbers = append(numbers, n)
@@ -160,7 +160,7 @@ func CheckDiskFull(t *testing.T, s engine.Store) {
 	}
 }
 
-// checkFullError checks that err is a refusal that names the full disk.
+// checkFullError checks that err is a refusal that names the full disk as the reason.
 func checkFullError(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, engine.ErrUnwritable) || !strings.Contains(err.Error(), "the disk is full") {

@@ -36,21 +36,21 @@ func testDropHolders(t *testing.T, o Open, messages int) {
 	do(put)
 	do(&engine.Batch{Hard: true, Now: 2, DropSubqueues: []engine.SubqueueID{10, 110, 210}})
 	check(t, s, want)
-	do(&engine.Batch{Hard: true, Now: 3, DropSubqueues: []engine.SubqueueID{111}}) // the entity stays
+	do(&engine.Batch{Hard: true, Now: 3, DropSubqueues: []engine.SubqueueID{111}}) // the entity is kept
 	check(t, s, want)
 	s = reopen(t, o, s)
 	check(t, s, want)
-	// A message that moved to another subqueue in an earlier batch stays.
+	// A message that moved to another subqueue in an earlier batch is kept.
 	do(&engine.Batch{Hard: true, Now: 4, Messages: []engine.Message{{Key: 120_000, Content: 120_000, Subqueue: 13}}})
 	do(&engine.Batch{Hard: false, Now: 5, DropSubqueues: []engine.SubqueueID{12, 112, 212}, DropRules: []engine.RuleID{{Subscription: 13, Name: "a"}},
 		DropSessions: []engine.SessionID{{Subqueue: 13, ID: "s0"}}, DropSeen: []engine.SeenIDsThrough{{Subqueue: 13, N: 2}}})
 	check(t, s, want)
-	do(&engine.Batch{Hard: true, Now: 6, DropSubqueues: []engine.SubqueueID{211}}) // and the transfer dead-letter queue alone
+	do(&engine.Batch{Hard: true, Now: 6, DropSubqueues: []engine.SubqueueID{211}}) // only the transfer dead-letter subqueue
 	check(t, s, want)
 	check(t, reopen(t, o, s), want)
 }
 
-// testMessageBack drops messages that come back under their keys with contents of their own,
+// testMessageBack drops messages that are stored again under the same keys with new contents,
 // as when editing a message is undone.
 func testMessageBack(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
@@ -73,8 +73,8 @@ func testMessageBack(t *testing.T, o Open) {
 	}
 	do(&engine.Batch{Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}}, Meters: []engine.Meter{{Subqueue: 10, NextSeq: 9}}})
 	do(put(1000, 1000, 11, 1))
-	do(drop(put(1001, 1001, 10, 2), 1000, 1000)) // edited
-	do(drop(put(1000, 1002, 11, 1), 1001, 1001)) // undone
+	do(drop(put(1001, 1001, 10, 2), 1000, 1000)) // as when the message is edited
+	do(drop(put(1000, 1002, 11, 1), 1001, 1001)) // as when the edit is undone
 	s = reopen(t, o, s)
 	check(t, s, want)
 	do(drop(put(1003, 1003, 10, 3), 1000, 1002))
@@ -83,7 +83,7 @@ func testMessageBack(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testSessions sets, clears and sets session states again.
+// testSessions sets, clears and again sets session states.
 func testSessions(t *testing.T, o Open) {
 	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {
@@ -111,7 +111,7 @@ func testSessions(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testSettings sets, drops and sets settings again, which belong to no entity.
+// testSettings sets, drops and again sets settings, which belong to no entity.
 func testSettings(t *testing.T, o Open) {
 	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {
@@ -172,8 +172,8 @@ func testSeen(t *testing.T, o Open, rows int) {
 	s = reopen(t, o, s)
 	check(t, s, want)
 	do(&engine.Batch{Seen: see(10, rows+10, rows+10)})
-	do(&engine.Batch{DropSeen: through(10, 2*rows)}) // beyond the last
-	// A server that finds no rows starts with 1 again.
+	do(&engine.Batch{DropSeen: through(10, 2*rows)}) // beyond the last number
+	// A server that finds no rows begins with number 1 again.
 	s = reopen(t, o, s)
 	do(&engine.Batch{Seen: see(10, 1, 5)})
 	do(&engine.Batch{DropSeen: through(10, 2)})
@@ -181,7 +181,7 @@ func testSeen(t *testing.T, o Open, rows int) {
 	check(t, s, want)
 	do(&engine.Batch{Seen: see(10, 6, rows)})
 	do(&engine.Batch{DropSeen: through(10, rows)})
-	do(&engine.Batch{Seen: see(10, 1, 2)}) // while the dropped rows may not be deleted yet
+	do(&engine.Batch{Seen: see(10, 1, 2)}) // the dropped rows may not be deleted yet
 	// Numbers have 64 bits.
 	high := []uint64{1<<63 - 1, 1 << 63, 1<<63 + 1, ^uint64(0)}
 	b := &engine.Batch{}

@@ -18,20 +18,21 @@ type Files struct {
 	// Open opens the store at path, creating it if it does not exist. A nil log disables
 	// logging.
 	Open func(ctx context.Context, path string, log *slog.Logger) (engine.Store, error)
-	// OnDisk returns a function that opens stores on a disk: before a file, other than the
-	// index, becomes n bytes longer, the store asks grow, and fails to write with its error.
+	// OnDisk returns a function that opens stores on a disk. Before a file, other than the
+	// index, becomes n bytes longer, the store calls grow, and fails to write with grow's
+	// error.
 	OnDisk func(t *testing.T, grow func(n int64) error) func(ctx context.Context, path string) (engine.Store, error)
-	// Companions are the suffixes of files that exist while the store is open, and that hold a
-	// part of the durable content.
+	// Companions are the suffixes of files that exist while the store is open, and that contain
+	// a part of the durable content.
 	Companions []string
 	// Lock is the suffix of a file that may be deleted or replaced while the store is
 	// open; empty if there is none.
 	Lock string
-	// Index is the suffix of a file that is rebuilt from the others; empty if there is
+	// Index is the suffix of a file that can be rebuilt from the others; empty if there is
 	// none.
 	Index string
-	// Verify reads all of a closed store and returns its damage, a sentence each.
-	// It is required.
+	// Verify reads a closed store completely and returns its damage, one sentence each. It is
+	// required.
 	Verify func(ctx context.Context, path string) (wrong []string, err error)
 	// OpenAgain opens the store at path a second time, in spite of its lock, as a server could
 	// on a system where locks do not work, and closes it.
@@ -54,7 +55,7 @@ func RunFileFaults(t *testing.T, f Files) {
 	t.Run("an empty file that was a store", func(t *testing.T) { testEmptied(t, f) })
 }
 
-// numbered returns a batch of one message.
+// numbered returns a batch with one message.
 func numbered(k engine.Key) *engine.Batch {
 	return &engine.Batch{
 		Hard: true, Now: engine.Instant(k),
@@ -70,7 +71,7 @@ func openPath(t *testing.T, f Files, path string) engine.Store {
 	return open(t, func(ctx context.Context) (engine.Store, error) { return f.Open(ctx, path, nil) })
 }
 
-// messages returns how many messages a store has.
+// messages returns the number of messages in a store.
 func messages(t *testing.T, s engine.Store) (n int) {
 	t.Helper()
 	for r, err := range s.Load(t.Context()) {
@@ -84,7 +85,7 @@ func messages(t *testing.T, s engine.Store) (n int) {
 	return n
 }
 
-// testTwoServers opens an open store by every name it can have.
+// testTwoServers opens an open store again by every name that it can have.
 func testTwoServers(t *testing.T, f Files) {
 	replace := func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) }
 	for name, another := range map[string]func(path string) (string, error){
@@ -121,18 +122,18 @@ func testTwoServers(t *testing.T, f Files) {
 			if err != nil {
 				t.Skipf("not on this system: %v", err)
 			}
-			if target, err := filepath.EvalSymlinks(other); f.ReadSnapshot != nil && err == nil && target == path { // its log has the same name
+			if target, err := filepath.EvalSymlinks(other); f.ReadSnapshot != nil && err == nil && target == path { // the log is found under this name too
 				if err := f.ReadSnapshot(t.Context(), other); err != nil {
-					t.Errorf("a reader is kept out: %v", err)
+					t.Errorf("a snapshot could not be read: %v", err)
 				}
 			}
 			if s, err := f.Open(t.Context(), other, nil); err == nil {
-				t.Error("a second server has opened it")
+				t.Error("a second server could open the store")
 				closeStore(t, s)
 			}
 			switch err := s.Commit(t.Context(), numbered(2)); {
 			case other != path+".moved" && err != nil:
-				t.Errorf("after a second server was kept out: %v", err)
+				t.Errorf("after a second server could not open the store: %v", err)
 			case other == path+".moved" && !errors.Is(err, engine.ErrUnwritable):
 				t.Errorf("Commit to a file that was moved: %v", err)
 			}
@@ -149,7 +150,7 @@ func testOvertaken(t *testing.T, f Files) {
 	if err := f.OpenAgain(path); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // it remains fenced
+	for range 2 { // it stays fenced
 		if err := s.Commit(t.Context(), numbered(2)); err == nil || errors.Is(err, engine.ErrUnwritable) {
 			t.Errorf("Commit: %v; want ErrFenced", err)
 		}
@@ -163,11 +164,11 @@ func testOvertaken(t *testing.T, f Files) {
 		t.Error("Lost is not closed")
 	}
 	if s.Owned() {
-		t.Error("it says that it owns the namespace")
+		t.Error("Owned is true after another server opened the store")
 	}
 	closeStore(t, s)
 	if n := messages(t, openPath(t, f, path)); n != 1 {
-		t.Errorf("%d messages; want the first alone", n)
+		t.Errorf("%d messages; want only the first", n)
 	}
 }
 
@@ -178,8 +179,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// testVanish removes each file of an open store. The store must report that by itself, and
-// acknowledge nothing that is only in a removed file.
+// testVanish removes each file of an open store. The store must report that by itself, and must
+// not acknowledge anything that is only in a removed file.
 func testVanish(t *testing.T, f Files) {
 	for name, remove := range map[string]func(path string) error{
 		"deleted": os.Remove,
@@ -210,7 +211,7 @@ func testVanish(t *testing.T, f Files) {
 				}
 			})
 			t.Run("store"+which+" is "+name+" while nothing is written", func(t *testing.T) {
-				t.Parallel() // it takes the time that a store has to notice
+				t.Parallel() // it waits for the time that a store needs to notice
 				path := filepath.Join(t.TempDir(), "store")
 				s := openPath(t, f, path)
 				commit(t, s, numbered(1))
@@ -246,7 +247,8 @@ func testVanish(t *testing.T, f Files) {
 	}
 }
 
-// testEmptied opens an empty or missing file where a server has left other files of the store.
+// testEmptied opens an empty or missing file beside which a server has left other files of the
+// store.
 func testEmptied(t *testing.T, f Files) {
 	for name, spoil := range map[string]func(t *testing.T, path string) error{
 		"beside a lock": func(_ *testing.T, path string) error {
@@ -280,9 +282,9 @@ func testEmptied(t *testing.T, f Files) {
 			if err := spoil(t, path); err != nil {
 				t.Skip(err)
 			}
-			for range 2 { // the first open must create nothing that makes the second succeed
+			for range 2 { // the first open must not create anything that makes the second succeed
 				if s, err := f.Open(t.Context(), path, nil); err == nil {
-					t.Errorf("it is taken for a new store")
+					t.Errorf("the store is opened as a new one")
 					closeStore(t, s)
 				}
 			}

@@ -11,24 +11,24 @@ import (
 	"mayfly/engine"
 )
 
-// ErrFault is wrapped by every error that Faulty returns by itself.
+// ErrFault is wrapped by every error that Faulty itself returns.
 var ErrFault = errors.New("a fault for the test")
 
 // A Fault is the outcome of one Commit or Stage.
 type Fault int
 
-// The faults. FailBefore and FailAfter return the same error, because a caller cannot know which it
-// was.
+// These are the faults. FailBefore and FailAfter return the same error, because a caller cannot
+// know which of them occurred.
 const (
 	NoFault        Fault = iota
-	FailBefore           // it fails, and nothing was applied
-	FailAfter            // it returns an error, and everything was applied
-	FailUnwritable       // engine.ErrUnwritable: nothing was applied, retry
-	FailFenced           // engine.ErrFenced: nothing was applied, never retry
+	FailBefore           // the call fails, and nothing was applied
+	FailAfter            // the call fails, and everything was applied
+	FailUnwritable       // the call fails with engine.ErrUnwritable: nothing was applied, and a retry may succeed
+	FailFenced           // the call fails with engine.ErrFenced: nothing was applied, and no retry can succeed
 )
 
-// Faulty is a store whose Commits and Stages fail as planned. Without a plan none fails. It is
-// safe for concurrent use.
+// Faulty is a store whose Commit and Stage fail as planned. Without a plan, none of them fails.
+// It is safe for concurrent use.
 type Faulty struct {
 	engine.Store
 
@@ -37,15 +37,15 @@ type Faulty struct {
 	plan  func(n int) Fault // guarded by mu
 }
 
-// Plan sets the fault of the n-th Commit or Stage from now on, the first being 1. With nil,
-// none fails.
+// Plan sets the function that returns the fault of the n-th Commit or Stage from now on; the
+// first has n = 1. If fault is nil, none fails.
 func (f *Faulty) Plan(fault func(n int) Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls, f.plan = 0, fault
 }
 
-// Nth plans one fault: at the n-th call from now on.
+// Nth plans one fault, for the n-th call from now on.
 func (f *Faulty) Nth(n int, fault Fault) {
 	f.Plan(func(call int) Fault {
 		if call == n {
@@ -68,12 +68,12 @@ func (f *Faulty) next() Fault {
 	return f.plan(f.calls)
 }
 
-// Commit commits, unless a fault is planned.
+// Commit commits, unless a fault is planned for it.
 func (f *Faulty) Commit(ctx context.Context, b *engine.Batch) error {
 	return f.call("commit", func() error { return f.Store.Commit(ctx, b) })
 }
 
-// Stage stages, unless a fault is planned.
+// Stage stages a body, unless a fault is planned for it.
 func (f *Faulty) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	return f.call("stage", func() error { return f.Store.Stage(ctx, k, body) })
 }
@@ -102,7 +102,7 @@ type Slow struct {
 	Commits, Stages, Bodies time.Duration // how much longer each call takes
 }
 
-// Commit waits, then commits. If the context ends while it waits, nothing is applied.
+// Commit waits, then commits. If the context ends during the wait, nothing is applied.
 func (s *Slow) Commit(ctx context.Context, b *engine.Batch) error {
 	if err := wait(ctx, s.Commits); err != nil {
 		return fmt.Errorf("commit: %w", err)
@@ -110,7 +110,7 @@ func (s *Slow) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// Stage waits, then stages.
+// Stage waits, then stages a body.
 func (s *Slow) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	if err := wait(ctx, s.Stages); err != nil {
 		return fmt.Errorf("stage: %w", err)

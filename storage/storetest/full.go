@@ -64,7 +64,7 @@ func testStartOnFullDisk(t *testing.T, f Files) {
 			sent := deleteUntilSent(t, s, batches)
 			closeStore(t, s)
 			d.LeaveNoRoom(t)
-			s = o() // once more
+			s = o() // opened once more
 			CheckBatches(t, s, sent...)
 			commit(t, s, DeleteBatch(sent[0]))
 			CheckBatches(t, s, sent[1:]...)
@@ -72,7 +72,8 @@ func testStartOnFullDisk(t *testing.T, f Files) {
 	}
 }
 
-// simulateKill leaves the files of s as a server that was killed leaves them.
+// simulateKill closes s and restores its files as they were before, as a killed server would
+// leave them.
 func simulateKill(t *testing.T, d *Disk, s engine.Store) {
 	t.Helper()
 	dir := filepath.Dir(d.Path)
@@ -89,7 +90,7 @@ func simulateKill(t *testing.T, d *Disk, s engine.Store) {
 	d.MakeRoom()
 	closeStore(t, s)
 	for name, bytes := range files {
-		if d.index != "" && strings.HasSuffix(name, d.index) { // the index is rebuilt
+		if d.index != "" && strings.HasSuffix(name, d.index) { // the index can be rebuilt
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), bytes, 0o600); err != nil {
@@ -119,16 +120,16 @@ func deleteUntilSent(t *testing.T, s engine.Store, batches int) (sent []int) {
 		}
 	}
 	if gone == batches {
-		t.Fatal("nothing can be sent, although all was deleted")
+		t.Fatal("nothing can be sent, although all batches were deleted")
 	}
-	t.Logf("%d of %d batches were deleted before the next was taken", gone+1, batches)
+	t.Logf("%d of %d batches were deleted before a new one was accepted", gone+1, batches)
 	end := 1001
 	for ; s.Commit(t.Context(), SendBatch(end)) == nil; end++ {
 	}
 	CheckDiskFull(t, s)
 	CheckBatches(t, s, append(intRange(gone+1, batches), intRange(1000, end)...)...)
 	if err := s.Commit(t.Context(), DeleteBatch(1000)); err != nil {
-		t.Errorf("deleted when the disk is full a second time: %v", err)
+		t.Errorf("delete when the disk is full a second time: %v", err)
 	}
 	return append(intRange(gone+1, batches), intRange(1001, end)...)
 }

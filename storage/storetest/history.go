@@ -42,12 +42,12 @@ func runHistory(t *testing.T, openNew func(t *testing.T) Open, x workShare) {
 	}
 }
 
-// historyOf returns s as a History.
+// historyOf returns s as an engine.History.
 func historyOf(t *testing.T, s engine.Store) engine.History {
 	t.Helper()
 	h, ok := s.(engine.History)
 	if !ok {
-		t.Fatalf("%T has no history this time", s)
+		t.Fatalf("%T is not an engine.History now", s)
 	}
 	return h
 }
@@ -85,7 +85,7 @@ func collect(events iter.Seq2[engine.HistoryEvent, error]) (all []engine.History
 	return all, nil
 }
 
-// An expectedHistory is everything that was added to a history.
+// An expectedHistory contains everything that was added to a history.
 type expectedHistory struct {
 	d      enginetest.Generator
 	at     engine.Instant
@@ -107,7 +107,7 @@ func (c *expectedHistory) draw(n int) []engine.Event {
 		e.At, e.N, e.Audit = c.at, c.n, c.d.OneIn(5)
 		e.Message.Key = engine.Key(c.d.IntN(8))
 		e.Path, e.To = paths[c.d.IntN(len(paths))], paths[max(0, c.d.IntN(2*len(paths))-len(paths))]
-		if !c.d.OneIn(20) { // otherwise a future kind
+		if !c.d.OneIn(20) { // otherwise it is an unknown kind, as of a later version
 			e.Kind = engine.EventSent + engine.EventKind(c.d.IntN(int(engine.EventRuleReplaced)))
 		}
 		c.events = append(c.events, engine.HistoryEvent{Epoch: c.epoch, Event: *e})
@@ -212,7 +212,7 @@ func testHistory(t *testing.T, o Open, n int) {
 	}
 }
 
-// testHistoryPages reads each page from where the previous one ended.
+// testHistoryPages reads each page from where the previous page ended.
 func testHistoryPages(t *testing.T, o Open, n int) {
 	c := newChronicle(t)
 	s := c.fill(t, o, n)
@@ -235,7 +235,7 @@ func testHistoryPages(t *testing.T, o Open, n int) {
 	}
 }
 
-// testAuditWithBatch commits batches that succeed and that fail.
+// testAuditWithBatch commits batches with audit events, some of which fail.
 func testAuditWithBatch(t *testing.T, o Open) {
 	s := open(t, o)
 	audit := func(n uint64) []engine.Event {
@@ -262,7 +262,7 @@ func testAuditWithBatch(t *testing.T, o Open) {
 	}
 }
 
-// testRememberTwice adds events twice, as after an error.
+// testRememberTwice adds events twice, as after an error with an unknown outcome.
 func testRememberTwice(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := open(t, o)
@@ -292,7 +292,7 @@ func testForgetEarly(t *testing.T, o Open) {
 	s = reopen(t, o, s)
 	trimEvents(t, s, 0, 0)
 	if got := queryEvents(t, s, engine.HistoryQuery{}); len(got) == 0 || got[0].At != c.at {
-		t.Errorf("without a bound, %d events are left", len(got))
+		t.Errorf("after trimming without bounds, %d events are left", len(got))
 	}
 	trimEvents(t, s, c.at+1, 0)
 	if got := queryEvents(t, s, engine.HistoryQuery{}); len(got) > 0 {
@@ -330,17 +330,17 @@ func testForgetOldest(t *testing.T, o Open) {
 	trimEvents(t, s, 0, math.MaxInt64)
 	trimEvents(t, s, 0, 10_000_000)
 	if got := len(left(false)); got != 150 {
-		t.Errorf("%d of 150 events are left though there is room for them", got)
+		t.Errorf("%d of 150 events are left, although the bound is larger than all", got)
 	}
 	for i, most := range []int64{100_000, 50_000, 50_000, 20_000} {
-		if i == 2 { // the count must survive an open
+		if i == 2 { // the size must survive a reopening
 			s = reopen(t, o, s)
 			give(30, false)
 		}
 		trimEvents(t, s, 0, most)
 		got := left(false)
 		if len(got) > int(most)/1000-10 || len(got) < int(most)/2000-10 {
-			t.Errorf("%d events of more than 1000 bytes, and 10 of operators, are left of %d bytes", len(got), most)
+			t.Errorf("%d events of more than 1000 bytes, and 10 audit events, are left with a bound of %d bytes", len(got), most)
 		}
 		for j := range got[:max(0, len(got)-1)] {
 			if got[j] != got[j+1]+1 && got[j] != 161 { // events before 161 are audit events
@@ -348,12 +348,12 @@ func testForgetOldest(t *testing.T, o Open) {
 			}
 		}
 		if a := left(true); len(a) != 10 {
-			t.Errorf("%d of 10 events of operators are left of %d bytes", len(a), most)
+			t.Errorf("%d of 10 audit events are left with a bound of %d bytes", len(a), most)
 		}
 	}
 	trimEvents(t, s, 0, 1)
 	if got := left(false); len(got) > 0 {
-		t.Errorf("%d events are left of a byte", len(got))
+		t.Errorf("%d events are left with a bound of one byte", len(got))
 	}
 }
 
@@ -389,7 +389,7 @@ func testHistoryHeld(t *testing.T, o Open) {
 }
 
 // testHistoryConcurrent uses the history from several goroutines, for the race detector. Audit
-// events have late instants, so that they are not removed.
+// events have late instants, so that they are not trimmed.
 func testHistoryConcurrent(t *testing.T, o Open, batches int) {
 	s, w := open(t, o), newWalk(seed(t))
 	h := historyOf(t, s)

@@ -17,7 +17,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// A state is the content of a store, by identity.
+// A state is the content of a store, by identities.
 type state struct {
 	Clock     engine.Instant
 	Access    *engine.Access // nil if never set
@@ -145,7 +145,7 @@ func (s *state) visible() *state {
 	return &v
 }
 
-// load reads a store and checks that each record is yielded once, in order.
+// load reads a store and checks that each record is yielded once, in the specified order.
 func load(t *testing.T, store engine.Store) *state {
 	t.Helper()
 	s, err := tryLoad(t.Context(), store)
@@ -195,7 +195,7 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 		case engine.SeenIDs:
 			at = 3
 			if last, more := numbers[r.Subqueue]; more && r.N <= last {
-				return nil, fmt.Errorf("what was seen at %d comes as number %d after number %d", r.Subqueue, r.N, last)
+				return nil, fmt.Errorf("MessageIds of %d have number %d after number %d", r.Subqueue, r.N, last)
 			}
 			numbers[r.Subqueue] = r.N
 			s.Seen[seenID(r)] = r
@@ -234,8 +234,8 @@ func sameSeen(a, b engine.SeenIDs) bool {
 	return seenID(a) == seenID(b) && a.At == b.At && slices.Equal(a.Digests, b.Digests)
 }
 
-// bodiesDiffer returns an error for the first stored body that differs from the model. To save
-// time, it compares only every n-th body.
+// bodiesDiffer returns an error for the first stored body that differs from the model's. To
+// save time, it compares only every n-th body.
 func (s *state) bodiesDiffer(ctx context.Context, store engine.Store, n int) error {
 	used := s.visible().Contents
 	for i, k := range slices.Sorted(maps.Keys(used)) {
@@ -270,7 +270,7 @@ func readBody(ctx context.Context, store engine.Store, k engine.Key) ([]byte, er
 func check(t *testing.T, store engine.Store, want *state) {
 	t.Helper()
 	if d := diff(want, load(t, store)); d != "" {
-		t.Fatalf("the store does not hold what was committed (-want +got):\n%s", d)
+		t.Fatalf("the store does not contain the committed records (-want +got):\n%s", d)
 	}
 	if err := errors.Join(want.bodiesDiffer(t.Context(), store, 1), want.auditDiffers(t.Context(), store)); err != nil {
 		t.Fatal(err)

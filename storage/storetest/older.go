@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// OlderBatch returns a batch with every kind of record, in which no field is set that is newer
-// than format 6 of SQLite stores. The testdata of drivers contains it as older versions wrote it.
+// OlderBatch returns a batch with every kind of record and no field that is newer than format 6
+// of SQLite stores. The testdata of drivers contains this batch as older versions wrote it.
 func OlderBatch() *engine.Batch {
 	props := value.Properties{{Name: "euros", Value: value.OfInt(42)}}
 	rules := []engine.AccessRule{{Name: "ci", Rights: engine.SendRight, PrimaryKey: "one", SecondaryKey: "zwei ä", CreatedAt: 1784000000014, UpdatedAt: 1784000000015}}

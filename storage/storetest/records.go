@@ -12,7 +12,7 @@ import (
 	"mayfly/engine"
 )
 
-// changeText changes one bit wherever a closed store contains text.
+// changeText changes one bit in each occurrence of text in a closed store.
 func changeText(t *testing.T, f Files, path, text string) {
 	t.Helper()
 	changed := []byte(text)
@@ -34,9 +34,9 @@ func changeText(t *testing.T, f Files, path, text string) {
 	}
 }
 
-// testDamagedRecords changes a bit in records that a namespace can be served without: the
-// state of a session, remembered MessageIds, and settings. Verify names the record; the store
-// opens, logs the records that it leaves out, and keeps all others, even later ones.
+// testDamagedRecords changes a bit in records without which a namespace can be served: the
+// state of a session, remembered MessageIds, and settings. Verify names the record. The store
+// opens, logs the records that it omits, and keeps all others, even later ones.
 func testDamagedRecords(t *testing.T, f Files) {
 	if f.Verify == nil {
 		t.Fatal("Files.Verify is missing: a durable store finds damage")
@@ -56,8 +56,8 @@ func testDamagedRecords(t *testing.T, f Files) {
 	closeStore(t, s)
 	for name, tc := range map[string]struct {
 		text     string
-		verifies string // what Verify says
-		logs     string // what the log says
+		verifies string // part of Verify's finding
+		logs     string // part of the log
 		without  func(s *state)
 	}{
 		"session": {"the state of cart 17", "cart-17", "cart-17", func(s *state) {
@@ -94,7 +94,7 @@ func testDamagedRecords(t *testing.T, f Files) {
 			check(t, s, want)
 			logged := strings.ReplaceAll(log.String(), dir, "") // the path contains the name of this test
 			if !strings.Contains(logged, "damaged and was skipped") || !strings.Contains(logged, tc.logs) {
-				t.Errorf("the log says %q; want %q and that it is left out", logged, tc.logs)
+				t.Errorf("the log is %q; want %q and that the record was skipped", logged, tc.logs)
 			}
 			again := &engine.Batch{Hard: true, Now: 2, Sessions: b.Sessions, Settings: b.Settings}
 			commit(t, s, again)

@@ -16,24 +16,24 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// An Open opens the same store each time: the next store finds what the previous one had when
-// it was closed.
+// An Open opens the same store each time: the next store contains what the previous one
+// contained when it was closed.
 type Open func(ctx context.Context) (engine.Store, error)
 
 // An Option changes how a driver is tested.
 type Option func(*workShare)
 
-// workShare is how much of the repeatable work a test does.
+// workShare determines how much of the repeatable work a test does.
 type workShare struct{ part int }
 
-// ReduceWork makes a suite do a fraction of its repeatable work: a tenth for 10. No test is left
-// out. It is for stores that take some hundred writes a second.
+// ReduceWork makes a suite do a fraction of its repeatable work, a tenth if part is 10. No test
+// is skipped. It is for stores that can do only some hundred writes a second.
 func ReduceWork(part int) Option {
 	return func(x *workShare) { x.part = part }
 }
 
-// extentOf returns the share of work that the options set, at most an eighth without
-// MAYFLY_LONG=1.
+// extentOf returns the share of work that the options set. Without MAYFLY_LONG=1 it is at most
+// an eighth.
 func extentOf(t *testing.T, options []Option) workShare {
 	x := workShare{part: 1}
 	for _, o := range options {
@@ -45,11 +45,11 @@ func extentOf(t *testing.T, options []Option) workShare {
 	return x
 }
 
-// of returns the part of n to do, and no less than least.
+// of returns the share of n, at least least.
 func (x workShare) of(n, least int) int { return max(n/x.part, least) }
 
-// Run tests a driver. openNew makes a new store, empty and separate from all others. A store
-// that is an engine.History is tested as one, too.
+// Run tests a driver. openNew creates a new store, which is empty and separate from all others.
+// A store that is an engine.History is tested as one, too.
 func Run(t *testing.T, openNew func(t *testing.T) Open, options ...Option) {
 	x := extentOf(t, options)
 	for _, tc := range []struct {
@@ -103,7 +103,7 @@ func reopen(t *testing.T, o Open, s engine.Store) engine.Store {
 
 func commit(t *testing.T, s engine.Store, b *engine.Batch) {
 	t.Helper()
-	for len(b.Written) < len(b.Messages) { // Messages and Written go in pairs
+	for len(b.Written) < len(b.Messages) { // Messages and Written come in pairs
 		b.Written = append(b.Written, "")
 	}
 	if err := s.Commit(t.Context(), b); err != nil {
@@ -128,7 +128,7 @@ func testEmpty(t *testing.T, o Open) {
 	s := open(t, o)
 	check(t, s, newState())
 	if _, err := s.Body(t.Context(), 1); !errors.Is(err, engine.ErrMessageNotFound) {
-		t.Errorf("Body of nothing: %v; want ErrMessageNotFound", err)
+		t.Errorf("Body of a missing key: %v; want ErrMessageNotFound", err)
 	}
 	commit(t, s, &engine.Batch{Hard: true, Now: 5})
 	want := newState()
@@ -221,7 +221,7 @@ func testEpochs(t *testing.T, o Open) {
 	}
 }
 
-// testLoadStopped stops a load in the middle, which must not block anything.
+// testLoadStopped stops a load in the middle, which must not block other calls.
 func testLoadStopped(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
 	b := records(enginetest.NewGenerator(seed(t)), 40)
@@ -375,7 +375,7 @@ func testStageFails(t *testing.T, o Open) {
 		commit(t, s, b)
 		got, err := readBody(t.Context(), s, k)
 		if err != nil || !bytes.Equal(got, again) {
-			t.Errorf("after another try: %d bytes, %v; want %d", len(got), err, len(again))
+			t.Errorf("after another attempt: %d bytes, %v; want %d", len(got), err, len(again))
 		}
 	}
 }

@@ -13,14 +13,13 @@ import (
 	"mayfly/engine/enginetest"
 )
 
-// RunScenarios runs the scenarios of engine/testdata on a store. The batch of every turn is
-// committed, and every few commands the store is closed and opened again and the namespace
-// restored from what it yields, as if the server had been restarted: the scenario must go on
-// as written.
+// RunScenarios runs the scenarios of engine/testdata on a store. It commits the batch of every
+// turn, and every few commands it closes the store, opens it again and restores the namespace
+// from it, as if the server had been restarted. The scenario must continue as written.
 //
-// Locks are soft, so a crash might lose one, and its message might be received again at once:
-// that would be another scenario. Therefore a hard batch comes before each restart, which
-// makes every earlier soft one durable. While a receiver is attached, or an entity with
+// Locks are soft, so a crash might lose one, and its message might be received again at once,
+// which would be another scenario. Therefore a hard batch is committed before each restart,
+// which makes all earlier soft ones durable. While a receiver is attached, or an entity with
 // auto-delete on idle exists, the server is not restarted: see enginetest.Engine.AtRest.
 func RunScenarios(t *testing.T, openNew func(t *testing.T) Open, options ...Option) {
 	x := extentOf(t, options)
@@ -56,7 +55,7 @@ func RunScenarios(t *testing.T, openNew func(t *testing.T) Open, options ...Opti
 	}
 }
 
-// scenarios finds the files from anywhere in the module.
+// scenarios returns the paths of the scenario files. It works anywhere in the module.
 func scenarios() ([]string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -77,7 +76,7 @@ func scenarios() ([]string, error) {
 type restartingExecutor struct {
 	t        *testing.T
 	reopen   Open
-	every    int // commands
+	every    int // number of commands from one restart to the next
 	x        *enginetest.Engine
 	s        engine.Store
 	commands int

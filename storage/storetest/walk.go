@@ -21,7 +21,7 @@ type walk struct {
 	lastSeen          map[engine.SubqueueID]uint64 // the last number of each entity's MessageIds
 }
 
-// counter is an entity that no walk drops; the NextSeq of its meter is the number of the last
+// counter is an entity that no walk drops. The NextSeq of its meter is the number of the last
 // batch.
 const counter engine.SubqueueID = 1
 
@@ -29,7 +29,7 @@ func newWalk(seed uint64) *walk {
 	return &walk{d: enginetest.NewGenerator(seed), state: newState(), lastID: 100, lastSeen: map[engine.SubqueueID]uint64{}}
 }
 
-// newID returns a new identity.
+// newID returns an unused identity.
 func (w *walk) newID() uint64 {
 	w.lastID++
 	return w.lastID
@@ -41,7 +41,7 @@ type step struct {
 	batch  *engine.Batch
 }
 
-// next makes a step and applies it to state.
+// next creates a step and applies it to state.
 func (w *walk) next() step {
 	w.batches++
 	b := &engine.Batch{Hard: !w.d.OneIn(4), Now: engine.Instant(w.batches * 1000)}
@@ -146,13 +146,13 @@ func (w *walk) pickEntity(b *engine.Batch) (engine.SubqueueID, bool) {
 	return id, !slices.Contains(b.DropSubqueues, id)
 }
 
-// name returns an arbitrary name. There are few, so that dropped names are used again.
+// name returns one of a few names, so that dropped names are used again.
 func (w *walk) name() string {
 	names := []string{"", "a", "A", "ä", "a/b", "a%2Fb", "\x00", "\xff\xfe", "0", "' OR 1"}
 	return names[w.d.IntN(len(names))]
 }
 
-// sessions sets the state of some sessions and clears that of others, which may not exist.
+// sessions sets the states of some sessions and clears those of others, which may not exist.
 func (w *walk) sessions(b *engine.Batch) {
 	named := map[engine.SessionID]bool{}
 	for range w.d.IntN(4) {
@@ -223,7 +223,7 @@ func (w *walk) changeSeen(b *engine.Batch) {
 	}
 }
 
-// drawSeen draws MessageIds that were accepted together: mostly one.
+// drawSeen draws MessageIds that were accepted together, usually one.
 func drawSeen(d enginetest.Generator, h engine.SubqueueID, n uint64, at engine.Instant) engine.SeenIDs {
 	ids := 1
 	if d.OneIn(4) {

@@ -58,7 +58,7 @@ func OpenIn(t testing.TB, store func() engine.Store, most int, memory *engine.Me
 		}
 	})
 	<-begun
-	for f.List()[0].Broker == nil { // set just after the protocols serve it
+	for f.List()[0].Broker == nil { // it is set shortly after the protocols serve it
 		runtime.Gosched()
 	}
 	return f
@@ -76,7 +76,8 @@ func (fakeProtocols) StandBy(namespaces.NotServed)   {}
 func (fakeProtocols) Shutdown(context.Context) error { return nil }
 func (fakeProtocols) Close()                         {}
 
-// emptyCatalogue is an empty catalogue that reports removed contents as kept in "aside".
+// emptyCatalogue is a catalogue without namespaces. It reports removed contents as kept in
+// "aside".
 type emptyCatalogue struct{}
 
 func (emptyCatalogue) List(context.Context) ([]namespaces.Spec, error) { return nil, nil }

@@ -37,7 +37,7 @@ func (b *NoteStore) Fail(down bool) {
 	b.down = down
 }
 
-// Reads returns how often the note store was read.
+// Reads returns how often the notes were read.
 func (b *NoteStore) Reads() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 )
 
 func TestColumnsAreRead(t *testing.T) {
-	for text, want := range map[string]string{ // the String; empty if it is refused
+	for text, want := range map[string]string{ // the column's String; empty if the text is refused
 		"subject":                          "subject",
 		" seq ":                            "seq",
 		"prop.region":                      "prop.region",
@@ -81,7 +81,7 @@ func TestColumnsTogether(t *testing.T) {
 	}
 }
 
-// at is the time of the tests.
+// at is the current time in these tests.
 const at = engine.Instant(1_000_000)
 
 func TestValues(t *testing.T) {
@@ -102,7 +102,7 @@ func TestValues(t *testing.T) {
 	dead.Message.LockedUntil = 0
 	dead.Message.Extra = &engine.Extra{Reason: "unpaid", Description: "so it is", DeadAt: at - 1, DeferredAt: at - 2, By: "ann", To: "on"}
 	free := row
-	free.Message.LockedUntil = at // it has passed: intervals are half-open
+	free.Message.LockedUntil = at // the lock has expired: intervals are half-open
 	later := engine.Row{Path: "orders", Message: engine.Message{State: engine.Scheduled, ScheduledFor: at + 9}, Content: engine.Content{}.Pack()}
 	body := []byte(`{"customer":{"id":9007199254740993.10,"name":"A\u00e9"},"list":[1,{"x":null}],"t":true,"neg":-1,"o":{}}`)
 	text := func(s string) columns.Value { return columns.Value{Kind: columns.Text, Text: s} }
@@ -185,7 +185,7 @@ func TestValues(t *testing.T) {
 		}
 	}
 	if c, err := columns.Parse("prop.far"); err != nil || c.Value(row, at, nil).Kind != columns.Text {
-		t.Errorf("a moment that no clock shows: %+v, %v", c.Value(row, at, nil), err)
+		t.Errorf("a local time that does not exist: %+v, %v", c.Value(row, at, nil), err)
 	}
 	c, err := columns.Parse("json.a")
 	if err != nil {
@@ -236,8 +236,8 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// FuzzColumn: a parsed column is written so that it reads back, and no column has a value for
-// a body that is too long.
+// FuzzColumn checks that a parsed column, when formatted, parses to the same column, and that
+// no column has a value for a body that is too long.
 func FuzzColumn(f *testing.F) {
 	for _, text := range []string{"subject", "prop.x", "json.a[0].b", `json."x y"`, "json[*]"} {
 		f.Add(text, []byte(`{"a":[{"b":1}]}`))

@@ -25,7 +25,7 @@ func TestValuesAreSorted(t *testing.T) {
 	for _, a := range want {
 		for _, b := range want {
 			if a.Compare(b) != -b.Compare(a) {
-				t.Errorf("%v and %v are in no order", a, b)
+				t.Errorf("%v and %v have no consistent order", a, b)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ func parse(t *testing.T, texts ...string) []columns.Column {
 	return all
 }
 
-// listViews returns the views, one a word: its name, a star if it is a default, its columns.
+// listViews returns each view as one word: its name, a star if it is a default, and its
+// columns.
 func listViews(t *testing.T, b *broker.Broker) (out []string) {
 	t.Helper()
 	all, err := columns.Views(t.Context(), b)
@@ -82,7 +83,7 @@ func TestViews(t *testing.T) {
 	fails(engine.ErrExists, v, err)
 	want("late orders*:seq,prop.region")
 
-	// A new default replaces those for lists in common.
+	// A new default replaces those of the same lists.
 	dead := columns.View{Name: "Dead", Columns: parse(t, "reason"), Lists: []columns.List{columns.DeadLetterList}, Default: true}
 	must(columns.Put(ctx, b, dead, "ann"))
 	want("Dead*:reason", "late orders*:seq,prop.region")
@@ -93,12 +94,12 @@ func TestViews(t *testing.T) {
 		t.Errorf("searches show %+v, %v", v, err)
 	}
 	if _, ok := columns.DefaultFor(all[:1], columns.Messages); ok {
-		t.Error("a view that nobody shows first is")
+		t.Error("a view that is not a default was returned as one")
 	}
 
-	// Replacing: with a new name the old one goes, in one step.
+	// Replace with a new name removes the old one in the same step.
 	next := columns.View{Name: "zz top", Columns: parse(t, "key", "seq")}
-	v, err = columns.Replace(ctx, b, next, saved, "bob") // it has changed since: it is no longer a default
+	v, err = columns.Replace(ctx, b, next, saved, "bob") // the view has changed since saved: it is no longer a default
 	fails(engine.ErrChanged, v, err)
 	v, err = columns.Replace(ctx, b, columns.View{Name: "Dead", Columns: parse(t, "key")}, every, "bob")
 	fails(engine.ErrExists, v, err)
@@ -131,10 +132,10 @@ func TestViews(t *testing.T) {
 	if want := []string{
 		"ann saved the view late orders", "ann saved the view Dead", "ann saved the view zz", "bob renamed the view zz to zz top", "bob saved the view zz top", "bob deleted the view Dead",
 	}; !slices.Equal(audit, want) || err != nil {
-		t.Errorf("it is told %q, %v", audit, err)
+		t.Errorf("the audit events are %q, %v", audit, err)
 	}
 
-	// They exist after a restart.
+	// Views survive a restart.
 	b.Close()
 	b = open(t, store)
 	want("late orders:seq,prop.region", "zz top:size")
@@ -174,7 +175,7 @@ func TestInvalidViews(t *testing.T) {
 	}
 }
 
-// There are at most a hundred: one can still be changed, and renamed, but none added.
+// With the maximum of a hundred views, one can be changed and renamed, but none can be added.
 func TestMostViews(t *testing.T) {
 	b := open(t, lasting{new(memory.Store)})
 	ctx := t.Context()
@@ -191,7 +192,7 @@ func TestMostViews(t *testing.T) {
 	}
 	last, err := columns.Put(ctx, b, last, "ann")
 	if err != nil {
-		t.Errorf("one of them again: %v", err)
+		t.Errorf("changing one of them: %v", err)
 	}
 	if _, err := columns.Replace(ctx, b, more, last, "ann"); err != nil {
 		t.Errorf("another name: %v", err)
@@ -201,7 +202,7 @@ func TestMostViews(t *testing.T) {
 	}
 }
 
-// Settings that cannot be read are left out, and left as they are.
+// Settings that cannot be parsed are omitted from the list, and not changed.
 func TestStoredViewsAreChecked(t *testing.T) {
 	b := open(t, lasting{new(memory.Store)})
 	ctx := t.Context()
@@ -223,7 +224,7 @@ func TestStoredViewsAreChecked(t *testing.T) {
 		t.Errorf("there are %q", got)
 	}
 	if _, err := columns.Add(ctx, b, columns.View{Name: "v0", Columns: parse(t, "size")}, "ann"); err != nil {
-		t.Errorf("in the place of what is no view: %v", err)
+		t.Errorf("in place of a setting that is not a view: %v", err)
 	}
 	if got := listViews(t, b); !slices.Equal(got, []string{"good*:seq", "v0:size"}) {
 		t.Errorf("there are %q", got)

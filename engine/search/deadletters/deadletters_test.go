@@ -17,7 +17,7 @@ func open(t *testing.T) *broker.Broker {
 	return brokertest.Open(t, broker.Options{}).Broker
 }
 
-// die dead-letters messages of a new queue, one for each error.
+// die dead-letters messages of a new queue, one for each error text.
 func die(t *testing.T, b *broker.Broker, queue engine.Path, reason string, texts ...string) {
 	t.Helper()
 	ctx := t.Context()
@@ -48,7 +48,7 @@ func die(t *testing.T, b *broker.Broker, queue engine.Path, reason string, texts
 func TestExamine(t *testing.T) {
 	b := open(t)
 	var texts []string
-	for i := range 2*sliceSize + 5 { // more than two turns' worth
+	for i := range 2*sliceSize + 5 { // more than fit in two turns
 		texts = append(texts, fmt.Sprint("order ", i, " is lost"))
 	}
 	die(t, b, "a", "Lost", texts...)
@@ -79,7 +79,8 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// A report shows how far it has looked, and the search of a group finds its messages.
+// A report contains how many messages it has examined, and the query of a group finds its
+// messages.
 func TestExaminedInPart(t *testing.T) {
 	b := open(t)
 	die(t, b, "a", "", "x 1", "y", "x 2", "y", "y", "x 3")
@@ -126,8 +127,8 @@ func TestExaminedInPart(t *testing.T) {
 	}
 }
 
-// Messages in no group, because there are too many, and messages of a group outside the listed
-// subqueues, are counted.
+// Messages without a group, because there are too many groups, and messages of a group in
+// further subqueues than are listed, are counted.
 func TestTooManyToTellApart(t *testing.T) {
 	b := open(t)
 	var texts []string
@@ -152,8 +153,8 @@ func TestTooManyToTellApart(t *testing.T) {
 	}
 }
 
-// For any reason and error, the search of a group finds its messages and no others, and parses
-// back to itself.
+// For any reason and error, the query of a group finds its messages and no others, and is
+// parsed back as the same query.
 func TestQueriesMeanTheirGroups(t *testing.T) {
 	odd := []string{
 		"", " ", "a", "A", "a*", "*", "a b", "a  b", `a"b`, `a\`, `\"`, "-a", "a,b", "a:b", "<1", ">1", "1", "2", "#", "a\nb", "a\tb", "\x00", "\u202e", "…",
@@ -181,17 +182,17 @@ func TestQueriesMeanTheirGroups(t *testing.T) {
 			for _, g := range r.Groups {
 				n := finds(t, b, paths, "state:dead "+g.Query())
 				if found += n; n != g.Count {
-					t.Errorf("%q finds %d, and the group has %d", g.Query(), n, g.Count)
+					t.Errorf("%q finds %d messages, and the group has %d", g.Query(), n, g.Count)
 				}
 			}
 			if found != want {
-				t.Errorf("together they find %d of %d", found, want)
+				t.Errorf("the groups' queries find %d of %d messages", found, want)
 			}
 		})
 	}
 }
 
-// finds returns how many messages of some subqueues a query matches.
+// finds returns how many messages of these subqueues match a query.
 func finds(t *testing.T, b *broker.Broker, paths []engine.Path, query string) (n int64) {
 	t.Helper()
 	q, err := search.Parse(query)

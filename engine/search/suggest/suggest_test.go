@@ -16,7 +16,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// A world is a broker and a source for it, in a bubble.
+// A world is a broker and a source of its proposals, in a synctest bubble.
 type world struct {
 	*testing.T
 	b *brokertest.Broker
@@ -115,7 +115,7 @@ func TestMessages(t *testing.T) {
 		} {
 			w.want(text, w.proposed(text), want...)
 		}
-		// No proposal is invalid, once a value has been put behind its key.
+		// Every proposal is valid after a value has been added to its key.
 		for _, text := range []string{"", "s", "prop.", "json", "i", "state:", "reason:", "in:", "due:<", "size:", "ttl:"} {
 			a, err := w.s.Messages(w.Context(), text, len(text))
 			w.must(err)
@@ -196,7 +196,7 @@ func TestSample(t *testing.T) {
 			}
 			w.b.SendContents(p, "", engine.Content{Subject: "late", Properties: value.Properties{{Name: "late", Value: value.OfString("1")}}})
 		}
-		w.want("in:q", w.proposed("in:q")) // from the sample before
+		w.want("in:q", w.proposed("in:q")) // from the previous sample
 		time.Sleep(3*time.Second - 1)
 		w.want("in:q", w.proposed("in:q"))
 		time.Sleep(time.Millisecond)
@@ -206,15 +206,15 @@ func TestSample(t *testing.T) {
 		w.want("prop.of-q00", w.proposed("prop.of-q00"), "prop.of-q00:")
 		w.want("prop.of-q39", w.proposed("prop.of-q39"), "prop.of-q39:")
 		w.want("prop.of-q40", w.proposed("prop.of-q40")) // beyond the subqueues that are sampled
-		w.want("prop.late", w.proposed("prop.late"))     // and the messages of each
-		w.want("json.of", w.proposed("json.of"))         // bodies that are too long
+		w.want("prop.late", w.proposed("prop.late"))     // and beyond the messages of each that are sampled
+		w.want("json.of", w.proposed("json.of"))         // in bodies that are too long
 		if got := w.proposed("subject:"); len(got) != suggest.MaxProposals {
 			t.Errorf("%d subjects", len(got))
 		}
 	})
 }
 
-// Deep and wide bodies are learned from up to a bound.
+// Bodies are sampled only up to a maximum depth and width.
 func TestBodies(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -231,8 +231,8 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// While the clock stands, as in a namespace that shows how time passes, new messages are
-// proposed all the same.
+// New messages are proposed even while the clock is stopped, as it may be in a scene's
+// namespace.
 func TestWhereTheClockStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := broker.NewManualClock()

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/value/measure"
 )
 
-// counted returns how many values encoding/json makes of raw.
+// counted returns the number of values in v, as decoded by encoding/json.
 func counted(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -24,8 +24,8 @@ func counted(v any) int {
 	return n
 }
 
-// The count is never less than what a decoder makes, and exceeds it by at most one for each
-// list and object.
+// The count is never less than the number of values that a decoder creates, and exceeds it by
+// at most one for each list and object.
 func FuzzOf(f *testing.F) {
 	for _, s := range []string{``, `1`, `"a,b\",[{"`, `[]`, `{}`, `[1,2,[3,{"a":"}","b":[]}]]`, `[[],[],{}]`, `{"a":{"b":{"c":[1,2,3]}}} `, `]]]]`, `,,,`, `"\\"`, "[\n 1 ,\t2 ]"} {
 		f.Add(s)
@@ -42,7 +42,7 @@ func FuzzOf(f *testing.F) {
 		}
 		opens := strings.Count(text, "[") + strings.Count(text, "{")
 		if is := counted(v); !strings.Contains(text, `":`) && n < is || n > is+opens+strings.Count(text, ",") {
-			t.Errorf("%q has %d values, and %d were counted", text, is, n)
+			t.Errorf("%q has %d values, but %d were counted", text, is, n)
 		}
 		if list, ok := v.([]any); ok && measure.CountItems(raw) != len(list) || !ok && measure.CountItems(raw) != 0 {
 			t.Errorf("%q: %d items were counted", text, measure.CountItems(raw))

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// program returns the path of testserver, building it if necessary. Test binaries that need it
-// at the same time wait for the first of them.
+// program returns the path of testserver, and builds it if necessary. If several test binaries
+// need it at the same time, the others wait for the first.
 func program() (path string, err error) {
 	if path := os.Getenv(builtVar); path != "" {
 		return path, nil
@@ -49,8 +49,8 @@ func program() (path string, err error) {
 	return path, build(dir, path)
 }
 
-// build compiles the module completely or not at all: a build that was killed leaves no
-// program.
+// build builds the module at path completely or not at all: if it is killed, there is no
+// program at path.
 func build(dir, path string) error {
 	partial := path + ".partial"
 	cmd := exec.Command("go", "build", "-o", partial, ".") //nolint:noctx // go test's time-out ends it with the test binary
@@ -63,8 +63,8 @@ func build(dir, path string) error {
 	return os.Rename(partial, path)
 }
 
-// moduleDir returns the directory of testserver's source: tests run somewhere in the tree that
-// contains it.
+// moduleDir returns the directory of testserver's source. It works for tests anywhere in the
+// tree that contains it.
 func moduleDir() (string, error) {
 	at, err := os.Getwd()
 	if err != nil {
@@ -83,7 +83,7 @@ func moduleDir() (string, error) {
 	}
 }
 
-// contentOf returns a hash of everything that a build depends on.
+// contentOf returns a hash of everything that the build depends on.
 func contentOf(dir string) (string, error) {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, runtime.Version(), runtime.GOOS, runtime.GOARCH))

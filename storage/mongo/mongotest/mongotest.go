@@ -32,14 +32,14 @@ const (
 	runningVar = "MAYFLY_MONGO_RUNNING"
 )
 
-// one is the server of this test binary. It keeps running until the binary ends, which closes
-// its end of a pipe.
+// one is the server of this test binary. It runs until the binary ends, which closes a pipe to
+// it.
 var one server //nolint:gochecknoglobals // shared by the tests of a binary
 
 type server struct {
 	once  sync.Once
 	url   string // without a database
-	child bool   // it is the server of the parent process
+	child bool   // whether it is the server of the parent process
 	err   error  // why there is no server
 	proc  *process
 }
@@ -58,13 +58,13 @@ func NamedURL(t testing.TB, name string) string {
 	t.Helper()
 	url := withDatabase(ServerURL(t), name)
 	if one.child {
-		return url // a child: its parent may want to inspect the database
+		return url // in a child: the parent may want to inspect the database
 	}
 	t.Cleanup(func() {
 		if !Real() {
-			// Its files go with the server. FerretDB removes the file of a database even while
-			// it is being read. If a late write then creates it again, both share one index in
-			// memory, and the server dies of a bus error.
+			// The files are deleted with the server. FerretDB would remove the file of a
+			// database even while it is being read. If a late write then created it again, both
+			// would share one index in memory, and the server would die of a bus error.
 			if gone, why := one.proc.ended(); gone {
 				t.Errorf("the test server has ended: %s", why)
 			}
@@ -118,8 +118,8 @@ func (s *server) start() {
 	s.err = os.Setenv(runningVar, s.url)
 }
 
-// withDatabase replaces the database in a connection string. The former one remains the
-// database in which users are looked up.
+// withDatabase replaces the database in a connection string. The former database remains the
+// one in which users are looked up.
 func withDatabase(url, name string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	rest, query, _ := strings.Cut(rest, "?")

@@ -19,10 +19,10 @@ func TestURLIsOfADatabaseOfItsOwn(t *testing.T) {
 		t.Fatalf("the same database twice: %s", a)
 	}
 	insert(t, a)
-	insert(t, b) // a duplicate, if it were the same database
+	insert(t, b) // a duplicate if the databases were the same
 }
 
-// The database on a real server is dropped. The test server keeps its databases until it ends.
+// Databases on a real server are dropped. The test server keeps its databases until it ends.
 func TestDatabasesAreDropped(t *testing.T) {
 	if ServerURL(t); !Real() {
 		return
@@ -39,7 +39,7 @@ func TestDatabasesAreDropped(t *testing.T) {
 
 // TestChildrenShareTheServer runs itself in a child process.
 func TestChildrenShareTheServer(t *testing.T) {
-	const role = "MAYFLY_MONGOTEST_CHILD" // the name of the database, in the child
+	const role = "MAYFLY_MONGOTEST_CHILD" // in the child, the name of the database
 	if name := os.Getenv(role); name != "" {
 		insert(t, NamedURL(t, name))
 		return
@@ -52,7 +52,7 @@ func TestChildrenShareTheServer(t *testing.T) {
 		t.Fatalf("child: %v\n%s", err, out)
 	}
 	if n := count(t, url); n != 1 {
-		t.Errorf("%d documents of the child; want 1", n)
+		t.Errorf("there are %d documents of the child; want 1", n)
 	}
 }
 

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// startWithin is how long testserver may take to report its address; it takes milliseconds.
+// startWithin is the time in which testserver must report its address. It usually takes
+// milliseconds.
 const startWithin = 30 * time.Second
 
-// A process is a running testserver. Nil stands for a server that this binary did not start.
+// A process is a running testserver. A nil process is a server that this binary did not start.
 type process struct {
-	stdin  io.Closer     // keeps it alive
-	done   chan struct{} // closed when it has ended
-	err    error         // how it ended; read after done
+	stdin  io.Closer     // testserver ends when it is closed
+	done   chan struct{} // closed when the process has ended
+	err    error         // how the process ended; read after done
 	output *tail
 }
 
