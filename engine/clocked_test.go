@@ -314,7 +314,7 @@ func (c *clocked) send(p engine.Path, m engine.Content) engine.Seq {
 	return seqs[0]
 }
 
-// sends sends plain messages with these ids.
+// sends puts plain messages with these ids into p.
 func (c *clocked) sends(p engine.Path, ids ...string) {
 	c.Helper()
 	for _, id := range ids {

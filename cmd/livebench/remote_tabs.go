@@ -39,7 +39,7 @@ type tabsResponse struct {
 	Updates [][][2]int64 `json:"seen,omitempty"` // by tab: the event, and its time in nanoseconds since 1970
 }
 
-// serveTabs executes the requests in in until it ends.
+// serveTabs executes the requests that it reads, until there are no more.
 func serveTabs(ctx context.Context, in io.Reader, out io.Writer) error {
 	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	var all tabs

@@ -108,7 +108,7 @@ func region(of string) value.Properties {
 	return value.Properties{{Name: "region", Value: value.OfString(of)}}
 }
 
-// receives receives all messages and returns them with their dead-letter reasons.
+// receives takes all messages and returns them with their dead-letter reasons.
 func (w *world) receives(from engine.Path) (all []string) {
 	w.Helper()
 	got, err := w.Receive(w.Context(), broker.ReceiveRequest{Path: from, Max: 9})

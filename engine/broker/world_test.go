@@ -131,7 +131,7 @@ func (f *flaky) batches() []engine.Batch {
 	return append([]engine.Batch(nil), f.commits...)
 }
 
-// holds makes commits from now on wait until until is closed.
+// holds makes further commits wait until the channel is closed.
 func (f *flaky) holds(until chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

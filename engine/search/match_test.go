@@ -59,7 +59,7 @@ func parsed(t *testing.T, text string) *search.Query {
 	return q
 }
 
-// matches matches as a scan does: by the row first, and by the body if needed.
+// matches compares as a scan does: by the row first, and by the body if needed.
 func matches(q *search.Query, m message) bool {
 	switch q.Match(m.row, now) {
 	case search.Yes:

@@ -120,7 +120,7 @@ func (c *client) lags(by time.Duration) {
 	c.lag = by
 }
 
-// delays delays the effects of all requests sent from now on.
+// delays makes all later requests take effect later.
 func (c *client) delays(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
