@@ -30,11 +30,20 @@ func (d Command) HelpFooter(n *kong.Node) string {
 	}
 	b.WriteString("Exit codes:\n")
 	for _, e := range ExitCodes() {
+		if e.Code == ExitEmpty && !hasFlag(n, "fail-empty") {
+			continue
+		}
 		if e.Code <= ExitUsage || e.Code == ExitInterrupted || slices.Contains(d.ExitCodes, e.Code) {
 			fmt.Fprintf(&b, "  %3d  %s\n", e.Code, e.Meaning)
 		}
 	}
 	return b.String()
+}
+
+// hasFlag reports whether a command or one of its subcommands has a flag.
+func hasFlag(n *kong.Node, name string) bool {
+	return slices.ContainsFunc(n.Flags, func(f *kong.Flag) bool { return f.Name == name }) ||
+		slices.ContainsFunc(n.Children, func(c *kong.Node) bool { return hasFlag(c, name) })
 }
 
 // ExamplesOf returns the examples that run n, a subcommand of d. If n is d itself, it returns

@@ -18,7 +18,7 @@ import (
 func describeAlerts() cli.Command {
 	return cli.Command{
 		Name: "alerts", Summary: "List alerts, and manage alert rules.", Flags: &alertsCommand{}, ExitCodes: exitCodes(),
-		Detail: "An alert rule warns you before messages expire or entities delete themselves, and reports expired messages, dead letters and deleted entities. It can also extend or dead-letter messages. Refer to a rule by its name or number.",
+		Detail: "An alert rule warns you before messages expire or entities are auto-deleted, and reports expired messages, dead letters and deleted entities. It can also extend or dead-letter messages. Refer to a rule by its name or number.",
 		Examples: []cli.Example{
 			{Line: "mayfly alerts", Text: "List the latest alerts."},
 			{Line: "mayfly alerts rules", Text: "List alert rules."},
@@ -150,9 +150,9 @@ type alertsCreateCommand struct {
 	In            string `placeholder:"PATH" help:"Entity, topic with its subscriptions, or pattern such as orders*. Default: all entities."`
 	Query         string `placeholder:"QUERY" help:"For expiring and dead-lettered: only messages that match this query, in the syntax of mayfly search."`
 	Reason        string `help:"For dead-lettered: only this reason, or a pattern such as TTL*."`
-	Within        string `placeholder:"DURATION" help:"For expiring and auto-deleting: time before the end."`
+	Within        string `placeholder:"DURATION" help:"For expiring and auto-deleting: how long before expiry or deletion to alert."`
 	Threshold     int64  `placeholder:"N" help:"For dead-letter-count: alert when there are more dead letters than this."`
-	Then          string `enum:",notify,extend,dead-letter" default:"" placeholder:"ACTION" help:"Action besides the alert: notify (none), extend or dead-letter."`
+	Then          string `enum:",notify,extend,dead-letter" default:"" placeholder:"ACTION" help:"What to do with the messages besides alerting: \"notify\" (nothing), \"extend\" or \"dead-letter\"."`
 	ExtendBy      string `placeholder:"DURATION" help:"For extend: duration to add."`
 	MaxExtensions int    `placeholder:"N" help:"For extend: how many times a message may be extended."`
 	URL           string `name:"url" placeholder:"URL" help:"Webhook URL that also receives the alerts."`

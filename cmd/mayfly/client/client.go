@@ -20,10 +20,10 @@ import (
 
 // client has the flags that all client commands share, and sends their requests.
 type client struct {
-	Server    string `placeholder:"URL" env:"MAYFLY_SERVER" help:"URL of the dashboard. Default: the port of MAYFLY_HTTP and the path of MAYFLY_BASE_PATH, else http://127.0.0.1:8080."`
+	Server    string `placeholder:"URL" env:"MAYFLY_SERVER" help:"URL of the dashboard. Default: built from MAYFLY_HTTP and MAYFLY_BASE_PATH, else http://127.0.0.1:8080."`
 	Namespace string `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Namespace to use. Default: the server's own."`
 	Token     string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"Access token, if the server requires one. @FILE reads it from a file, which keeps it out of the process list. mayfly tokens creates one."`
-	JSON      bool   `name:"json" help:"Print the server's JSON, and errors as problem documents."`
+	JSON      bool   `name:"json" help:"Print the server's JSON, and errors as problem details (RFC 9457)."`
 
 	transport http.RoundTripper // nil means http.DefaultTransport
 }

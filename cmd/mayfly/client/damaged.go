@@ -13,7 +13,7 @@ import (
 func describeDamaged() cli.Command {
 	return cli.Command{
 		Name: "damaged", Summary: "List damaged messages, or set them aside.", Flags: &damagedCommand{}, ExitCodes: exitCodes(),
-		Detail: "A message is damaged when its checksum in the store is wrong. The server keeps damaged messages but does not deliver them, and a backup fails. Setting them aside moves them unchanged to the store's table aside. After that, backups work again.",
+		Detail: "A message is damaged when its checksum in the store is wrong. The server keeps damaged messages but does not deliver them, and a backup fails. Setting them aside moves them unchanged to the table \"aside\" of the store. After that, backups work again.",
 		Examples: []cli.Example{
 			{Line: "mayfly damaged", Text: "List damaged messages."},
 			{Line: "mayfly damaged --set-aside", Text: "Set all damaged messages aside, after confirmation."},

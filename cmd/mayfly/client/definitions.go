@@ -16,7 +16,7 @@ import (
 
 func describeDefinitions() cli.Command {
 	return cli.Command{
-		Name: "definitions", Summary: "Export or import entities and rules as a Config.json.", Flags: &definitionsCommand{}, ExitCodes: exitCodes(),
+		Name: "definitions", Summary: "Export or import entities and rules as a Config.json file.", Flags: &definitionsCommand{}, ExitCodes: exitCodes(),
 		Detail: "The file has the format of the official emulator, as for serve --config. Entities that it does not name stay unchanged. Nothing is deleted except rules that are missing from a subscription's list. All errors in the file are reported before anything changes.",
 		Examples: []cli.Example{
 			{Line: "mayfly definitions export > Config.json", Text: "Save the entities and rules to a file."},

@@ -19,7 +19,7 @@ type entitiesCreateCommand struct {
 	Path       string   `arg:"" help:"Name, or topic/Subscriptions/name for a subscription."`
 	Properties []string `arg:"" optional:"" name:"name=value" help:"Properties that differ from the default."`
 	Filter     *string  `placeholder:"SQL" help:"For a subscription: select only messages that match this SQL expression. Default: all."`
-	Action     string   `placeholder:"SQL" help:"For a subscription: change the copy of each selected message, such as \"SET seen = TRUE\"."`
+	Action     string   `placeholder:"SQL" help:"For a subscription: SQL action to apply to the copy of each selected message, such as \"SET seen = TRUE\"."`
 
 	Rule        []string `sep:"none" placeholder:"NAME=SQL" help:"For a subscription: a rule with a name and a SQL expression. May be repeated."`
 	Correlation []string `sep:"none" placeholder:"NAME=JSON" help:"For a subscription: a rule with a name and a correlation filter as in Config.json. May be repeated."`

@@ -28,9 +28,9 @@ func describeImport() cli.Command {
 type importCommand struct {
 	client
 	Entity   string `arg:"" help:"Queue or topic."`
-	TTL      string `name:"ttl" enum:"keep,remaining,drop" default:"keep" help:"Time to live: keep restarts it, remaining keeps the rest of it, drop uses the entity's default."`
+	TTL      string `name:"ttl" enum:"keep,remaining,drop" default:"keep" help:"Time to live: \"keep\" starts it again from the full value, \"remaining\" keeps the original expiry time, \"drop\" uses the default of the entity."`
 	Schedule string `enum:"keep,shift,drop" default:"keep" help:"Scheduled messages: keep the time, shift it by the age of the export, or drop it."`
-	IDs      string `name:"ids" enum:"keep,new" default:"keep" help:"MessageIds: keep, or new."`
+	IDs      string `name:"ids" enum:"keep,new" default:"keep" help:"\"keep\" the original MessageIds, or generate \"new\" ones."`
 
 	Unreadable string `enum:"stop,skip" default:"stop" help:"At a line that cannot be read: stop, or skip it."`
 	DryRun     bool   `help:"Show what would happen, and send nothing. The exit code is 1 if a line would be refused."`

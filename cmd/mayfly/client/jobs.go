@@ -27,7 +27,7 @@ func describeJobs() cli.Command {
 			{Line: "mayfly jobs show 7 --wait 10m", Text: "Wait up to ten minutes for a job to end."},
 			{Line: "mayfly jobs cancel 7", Text: "Cancel a running job."},
 			{Line: "mayfly jobs resume 7", Text: "Resume a cancelled job."},
-			{Line: "mayfly jobs undo 7", Text: "Undo a job for messages that have not changed since."},
+			{Line: "mayfly jobs undo 7", Text: "Undo a job on the messages that have not changed since it ran."},
 		},
 	}
 }
@@ -35,7 +35,7 @@ func describeJobs() cli.Command {
 // jobsCommand groups the subcommands for jobs.
 type jobsCommand struct {
 	List   jobsListCommand   `cmd:"" default:"withargs" help:"List the latest jobs (default)."`
-	Show   jobsShowCommand   `cmd:"" help:"Show a job, or wait for its end."`
+	Show   jobsShowCommand   `cmd:"" help:"Show a job, or wait for it to end."`
 	Start  jobsStartCommand  `cmd:"" help:"Start a job, or count its messages with --dry-run."`
 	Cancel jobsCancelCommand `cmd:"" help:"Cancel a job. Changes it has already made stay."`
 	Resume jobsResumeCommand `cmd:"" help:"Resume a job that was cancelled, interrupted or failed."`

@@ -21,7 +21,7 @@ import (
 
 func describeResubmit() cli.Command {
 	return cli.Command{
-		Name: "resubmit", Summary: "Resubmit dead letters to their entity: all, those that match, or one with changes.", Flags: &resubmitCommand{}, ExitCodes: exitCodes(),
+		Name: "resubmit", Summary: "Resubmit dead letters to their entity: all, those that match a query, or one with changes.", Flags: &resubmitCommand{}, ExitCodes: exitCodes(),
 		Detail: "Each dead letter is sent as a new message, without its dead-letter properties, and removed from the dead-letter queue. A job does this: see mayfly jobs. With --sequence-number, one dead letter is resubmitted at once, with the changes of --set and -p: either the new message is stored and the dead letter removed, or neither.",
 		Examples: []cli.Example{
 			{Line: "mayfly resubmit orders", Text: "Resubmit all dead letters of a queue."},

@@ -23,7 +23,7 @@ func describeRules() cli.Command {
 			{Line: `mayfly rules create prices/Subscriptions/eu dear --filter "price > 100" --action "SET dear = TRUE"`, Text: "Create a rule with a filter and an action."},
 			{Line: `mayfly rules create prices/Subscriptions/eu region --correlation '{"Properties":{"region":"eu"}}'`, Text: "Create a rule with a correlation filter."},
 			{Line: `mayfly rules update prices/Subscriptions/eu dear --filter "price > 200"`, Text: "Change the filter of a rule, and keep its action."},
-			{Line: "mayfly rules delete prices/Subscriptions/eu '$Default'", Text: "Delete the rule that a new subscription has, which selects every message."},
+			{Line: "mayfly rules delete prices/Subscriptions/eu '$Default'", Text: "Delete the default rule, which selects every message."},
 		},
 	}
 }
@@ -40,7 +40,7 @@ type rulesCommand struct {
 type ruleContentFlags struct {
 	Filter      *string `xor:"filter" placeholder:"SQL" help:"Select messages that match this SQL expression."`
 	Correlation *string `xor:"filter" placeholder:"JSON" help:"Select messages that have these properties: a correlation filter as in Config.json."`
-	Action      *string `placeholder:"SQL" help:"Change the copy of each selected message, such as \"SET seen = TRUE\"."`
+	Action      *string `placeholder:"SQL" help:"SQL action to apply to the copy of each selected message, such as \"SET seen = TRUE\"."`
 }
 
 // anySet reports whether any part is given.

@@ -15,10 +15,10 @@ import (
 
 func describeSearch() cli.Command {
 	return cli.Command{
-		Name: "search", Summary: "Search the messages of all entities by words, bodies, properties and state.", Flags: &searchCommand{}, ExitCodes: exitCodes(cli.ExitEmpty),
+		Name: "search", Summary: "Search the messages of all entities by text, properties, body fields and state.", Flags: &searchCommand{}, ExitCodes: exitCodes(cli.ExitEmpty),
 		Detail: "The query has the syntax of the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. A message must match all of them. A minus negates a term; write -- before a query that begins with a minus. Matches are printed as they are found.",
 		Examples: []cli.Example{
-			{Line: "mayfly search state:dead 'reason:MaxDelivery*'", Text: "List dead letters by reason."},
+			{Line: "mayfly search state:dead 'reason:MaxDelivery*'", Text: "List dead letters with a matching reason."},
 			{Line: `mayfly search '"order 17"' --in orders`, Text: "List the messages of a queue that contain a phrase."},
 			{Line: "mayfly search json.customer.id:42 --limit 1000 --json | jq -r .key", Text: "Print the key of each match."},
 			{Line: "mayfly search -- -prop.region:eu", Text: "List messages that do not match a term."},

@@ -49,7 +49,7 @@ type sendCommand struct {
 	ContentType   string   `name:"content-type" help:"ContentType."`
 	Count         int      `default:"1" help:"Number of copies to send."`
 	Repeat        *int64   `placeholder:"N" help:"Number of messages to send, each with its placeholders filled in, up to 100000. More than 1000 are sent by a job; the command waits for it."`
-	Every         string   `placeholder:"DURATION" help:"With --repeat: delay between the enqueue times of two messages."`
+	Every         string   `placeholder:"DURATION" help:"With --repeat: delay between the enqueue times of consecutive messages."`
 	Placeholders  bool     `help:"Fill in the placeholders of a single message too."`
 	Template      string   `placeholder:"NAME" help:"Template on the server. Flags and BODY override it."`
 	DryRun        bool     `help:"With --repeat, --placeholders or --template: print the first three messages, and send nothing."`

@@ -87,7 +87,7 @@ type tokensCreateCommand struct {
 	Name          string `arg:"" help:"Name, as shown in the list."`
 	Role          string `required:"" enum:"viewer,operator,admin" placeholder:"ROLE" help:"Role of the token: viewer, operator or admin, at most your own."`
 	OnlyNamespace string `placeholder:"NAMESPACE" help:"Limit the token to this namespace. Default: all namespaces."`
-	ExpiresIn     string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: until it is revoked."`
+	ExpiresIn     string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: the token does not expire."`
 }
 
 // Run creates the token. Only the token goes to standard output, for $(…) and files.

@@ -29,7 +29,7 @@ func describeTrust() cli.Command {
 type trustCommand struct {
 	Language string `arg:"" enum:"go,python,javascript,java,dotnet" help:"go, python, javascript, java or dotnet."`
 	TLSDir   string `name:"tls-dir" placeholder:"DIR" type:"path" env:"MAYFLY_TLS_DIR" help:"Folder with the server's certificate. Default: ${tls}."`
-	Apply    bool   `name:"apply" help:"Apply the steps that change a file: for python and java."`
+	Apply    bool   `name:"apply" help:"Apply the steps instead of printing them; for python and java only."`
 	Program  string `name:"with" placeholder:"PROGRAM" help:"The python or keytool to use. Default: python3 (on Windows python), keytool."`
 }
 

@@ -41,7 +41,7 @@ type usersCommand struct {
 type usersAddCommand struct {
 	File string `arg:"" type:"path" help:"File of users."`
 	Name string `arg:"" help:"Name of the user."`
-	Role string `enum:",viewer,operator,admin" default:"" help:"Role: viewer, operator or admin. Default: the present role; viewer for a new user."`
+	Role string `enum:",viewer,operator,admin" default:"" help:"Role: viewer, operator or admin. Default: the current role; viewer for a new user."`
 }
 
 // Run adds the user.

@@ -32,7 +32,7 @@ func describeVerify() cli.Command {
 
 // verifyCommand checks a store or a backup.
 type verifyCommand struct {
-	File string `arg:"" optional:"" help:"Backup to check instead of the store; - is standard input. A URL as for --store, such as sqlite:orders.db, is a store."`
+	File string `arg:"" optional:"" help:"Backup file, or URL of a store such as sqlite:orders.db. - reads a backup from standard input. Default: the store of --store."`
 	storeFlags
 }
 
