@@ -202,7 +202,7 @@ func (ns *Namespace) State(p Path) (EntityState, error) {
 	return s, nil
 }
 
-// States returns all entities of a kind, sorted by path; kind zero means every kind.
+// States returns all entities of a kind, or all entities if kind is zero, sorted by path.
 func (ns *Namespace) States(kind EntityKind) []EntityState {
 	n := 0
 	for _, e := range ns.entities {
@@ -414,9 +414,9 @@ func (s *cursorHeap) Pop() any {
 	return nil
 }
 
-// Deferred lists up to limit deferred messages of all entities, by path and number. It starts in
-// subqueue at, which need not exist any more, with number from, or with the first message of all
-// if at is empty.
+// Deferred lists up to limit deferred messages of all entities, by path and sequence number. It
+// starts at subqueue `at`, which need not exist any more, and sequence number `from`, or at the
+// beginning if `at` is empty.
 func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 	var rows []Row
 	for _, e := range ns.sorted() {

@@ -61,8 +61,8 @@ func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 	return pg
 }
 
-// purgeCounts returns how many messages were removed, locked, not evaluated because of an
-// error, and spared.
+// purgeCounts formats the counts of a purge: removed, skipped because locked, failed to evaluate,
+// and not matched.
 func purgeCounts(pg engine.Purge) string {
 	return fmt.Sprint(pg.Removed, pg.Skipped, pg.Failed, pg.Unmatched)
 }

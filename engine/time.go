@@ -64,7 +64,7 @@ func (i Instant) Sub(o Instant) time.Duration {
 // Passed reports whether the deadline i has passed at now. A zero deadline never passes.
 func (i Instant) Passed(now Instant) bool { return i != 0 && now >= i }
 
-// earlier returns the sooner of two deadlines; zero means never.
+// earlier returns the sooner of two deadlines. A zero deadline means never.
 func earlier(a, b Instant) Instant {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -127,7 +127,8 @@ func (s *Server) askServers(ctx context.Context, name string) (w Standby, ok boo
 	for i, is := range all {
 		asking.Go(func() {
 			status, text, err := is.Forwarder.Get(ctx, readyPath+"?namespace="+url.QueryEscape(name))
-			// A namespace that the other server does not own itself is not looked for there.
+			// A 503 also means that the other server has the namespace, unless it is only standing by
+			// for it.
 			has[i] = err == nil && (status == http.StatusOK || status == http.StatusServiceUnavailable && !strings.HasPrefix(text, standingBy))
 		})
 	}

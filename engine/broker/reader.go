@@ -40,7 +40,7 @@ func (r Reader) Message(k engine.Key) (engine.Row, error) { return r.ns.Message(
 // State returns one entity's state.
 func (r Reader) State(p engine.Path) (engine.EntityState, error) { return r.ns.State(p) }
 
-// States returns the states of all entities of a kind, by path; kind zero means all.
+// States returns the states of all entities of a kind, or of all entities if kind is zero, by path.
 func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.ns.States(kind) }
 
 // EntityNames returns all entities by path, without their state.
@@ -85,7 +85,8 @@ func (r Reader) ExpiryHistogram(p engine.Path, edges []engine.Instant) []engine.
 // Expiring lists the next n messages to expire.
 func (r Reader) Expiring(n int) []engine.Row { return r.ns.Expiring(n) }
 
-// Deferred lists deferred messages of all entities, starting at sequence number from of subqueue at.
+// Deferred lists up to n deferred messages of all entities, by path and sequence number. It starts
+// at subqueue `at` and sequence number `from`, or at the beginning if `at` is empty.
 func (r Reader) Deferred(at engine.Path, from engine.Seq, n int) []engine.Row {
 	return r.ns.Deferred(at, from, n)
 }

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A new value of a setting is durable when SetSetting returns, or is not set.
+// TestSettings: SetSetting either stores the value durably or fails and keeps the old value.
 func TestSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

@@ -427,7 +427,8 @@ func (w *model) take(m *message, remove bool, token, by string) {
 	m.since, m.renewed, m.renewedAt = w.now, 0, 0
 }
 
-// forgetLocks forgets everything that a restart loses about locks: all but their ends.
+// forgetLocks clears what a restart loses about locks: holder, start and renewals. Expiry times and
+// tokens stay.
 func (w *model) forgetLocks() {
 	for _, m := range w.messages {
 		m.by, m.since, m.renewed, m.renewedAt = "", 0, 0, 0

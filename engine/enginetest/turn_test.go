@@ -75,11 +75,11 @@ func (x *walk) settle() {
 	}
 }
 
-// sparedLock records that a lock was not yet stored while something else was committed.
+// sparedLock is the coverage entry for a commit that left a soft lock unstored.
 var sparedLock = pair{"commit", "a lock that waits"}
 
-// spared removes from the durable state the locks that the batch omitted. The batch must not
-// have omitted anything else, nor a lock that the store has.
+// spared replaces each lock in the durable model that the batch omitted with the lock that the store
+// has. It fails if the batch omitted the renewal of a stored lock.
 func (x *walk) spared() {
 	for _, m := range x.durable.messages {
 		r := x.store.messages[engine.Key(m.key)]

@@ -221,7 +221,7 @@ func (x *walk) removeGhosts() {
 	})
 }
 
-// met records that an operation met every message of a subqueue.
+// met counts, in x.reached, the operation against the state of each message of a subqueue.
 func (x *walk) met(operation, path string) {
 	e, dead := x.w.find(path)
 	for _, m := range x.w.messages {

@@ -105,7 +105,8 @@ func TestLikeAgainstTable(t *testing.T) {
 		}
 		checkLike(t, draw(14), draw(8), escape)
 	}
-	// Random pieces of more than 64 characters, with and without frequent ones.
+	// Patterns with a piece that is cut from the text, mostly of more than 64 characters, and with or
+	// without a long run of b_.
 	for range 300 {
 		s := strings.Repeat("ab", 100) + draw(20) + strings.Repeat("ba", 60)
 		n := r.IntN(100)

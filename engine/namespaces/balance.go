@@ -42,9 +42,9 @@ type shares struct {
 	before      [3]int         // the numbers then: of servers, of namespaces, and of those that this server owns
 }
 
-// Claim reports whether this server may take a namespace, which has had no owner for the time free:
-// see shares. gone is the former owner if that is no longer alive, else empty. If so, the namespace
-// counts as owned by this server from then on, until the protocols stand by for it.
+// Claim reports whether this server may take a namespace that has had no owner for the duration
+// free, by the rules of shares, and if so counts it as owned until the protocols stand by for it.
+// gone names the former owner if it is dead, or is empty.
 func (f *Manager) Claim(name string, free time.Duration, gone string) bool {
 	m := f.find(name)
 	if m == nil {

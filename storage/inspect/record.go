@@ -6,8 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// The checks in this file check a record in itself and against the records before it. Each
-// returns a finding, one sentence, or "" if there is none.
+// The functions in this file check a record on its own and against the records before it. Each
+// returns a one-sentence finding, or "" if the record is valid.
 
 func (i *Inspector) checkEntity(e engine.Entity) string {
 	_, _, sub := e.Path.Subscription()

@@ -363,7 +363,8 @@ func (l *Snapshot) Close() error {
 	return nil
 }
 
-// minIndexBytes is the minimal length of a log's index while it is in use.
+// minIndexBytes is the minimum size of a -shm file (the index of the write-ahead log) while it is in
+// use.
 const minIndexBytes = 32 << 10
 
 func (l *Snapshot) close() error {

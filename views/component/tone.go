@@ -28,9 +28,8 @@ func limits(of time.Duration) (low, critical time.Duration) {
 	}
 }
 
-// Urgency returns the tone of something that expires in d, with a total duration of of. It
-// is the only rule: a message has the same tone on every page. The script uses the same
-// rule.
+// Urgency returns the tone of something that expires in d, where `of` is its total duration. It is
+// the only rule: a message has the same tone on every page. The script uses the same rule.
 func Urgency(d, of time.Duration) Tone {
 	switch low, critical := limits(of); {
 	case d > low:

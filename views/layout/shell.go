@@ -154,8 +154,8 @@ func (s Shell) live(ctx context.Context) templ.Attributes {
 
 func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// scriptTexts returns the texts of the script, which are in the catalogue too, as a JSON object.
-// {n} in a text is a placeholder.
+// scriptTexts returns the translated texts that the script shows, as a JSON object. {n} is a
+// placeholder for a number.
 func scriptTexts(ctx context.Context) string {
 	n, second := locale.Args{"N": "{n}"}, component.SpanWords(ctx)["s"]
 	say := map[string]string{

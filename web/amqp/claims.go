@@ -87,7 +87,7 @@ func (c *conn) recordToken(path string, claim sas.Credential, rights engine.Righ
 
 func isExpired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
-// later returns the later of two expiries, where zero means never.
+// later returns the later of two expiry times. A zero time means never.
 func later(a, b time.Time) time.Time {
 	if a.IsZero() || b.IsZero() {
 		return time.Time{}

@@ -164,8 +164,9 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 	})
 }
 
-// A link whose attach the broker has not answered does not keep the session from the new
-// one. If the client disconnects meanwhile, nothing is left waiting.
+// TestTakeoverOfAnUnansweredAttach: a second link with the same name steals the session even if the
+// broker has not answered the first attach. If the client disconnects first, the connection is
+// removed.
 func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 	for name, goes := range map[string]bool{"and stays": false, "and goes": true} {
 		t.Run(name, func(t *testing.T) {

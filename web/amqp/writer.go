@@ -88,8 +88,9 @@ func (c *conn) writeFrames() {
 // clientCloseTimeout is how long a client may take to answer a close.
 const clientCloseTimeout = 2 * time.Second
 
-// awaitClientClose gives the reader time to read the client's close, so that the server's close
-// arrives. If the client's close has arrived already, it closes the connection.
+// awaitClientClose keeps the connection open until the client's close arrives, at most
+// clientCloseTimeout; closing earlier could discard the server's close on its way. If the client's
+// close has arrived already, it closes the connection.
 func (c *conn) awaitClientClose() {
 	_ = c.nc.SetReadDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the reader gets the error
 	c.mu.Lock()

@@ -60,7 +60,8 @@ type (
 // table lists the kinds of errors. The first row that an error matches and whose cell is not
 // empty is used.
 var table = [...]row{ //nolint:gochecknoglobals // never changed
-	// The transaction must not be retried, whatever the cause in the error. Atom has no transactions.
+	// The transaction must not be retried, whatever the cause in the error. Atom has no
+	// transactions, so that cell is empty.
 	{engine.ErrRolledBack, amqp{wire.CondTransactionRollback, 400}, rest{400, 40000}, atom{}, api{409, "TransactionRolledBack"}, page{409}},
 
 	// Kinds of a more general kind below.
@@ -79,7 +80,8 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	{engine.ErrDuplicate, amqp{}, rest{}, atom{}, api{}, page{}},
 	{engine.ErrMemoryFull, amqp{}, rest{}, atom{}, api{}, page{}},
 
-	// The kinds of semantics §16. Atom has no messages and no sessions.
+	// The error kinds of §16 of the semantics. Atom has no messages and no sessions, so those cells
+	// are empty.
 	{engine.ErrNotFound, amqp{wire.CondNotFound, 404}, rest{410, 40400}, atom{404, 40400}, api{404, "MessagingEntityNotFound"}, page{404}},
 	{engine.ErrMessageNotFound, amqp{CondMessageNotFound, 404}, rest{404, 0}, atom{}, api{404, "MessageNotFound"}, page{404}},
 	{engine.ErrExists, amqp{CondEntityExists, 409}, rest{409, 40900}, atom{409, 40900}, api{409, "MessagingEntityAlreadyExists"}, page{409}},

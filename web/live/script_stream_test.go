@@ -24,7 +24,7 @@ func stream(_ *testing.T, s *stage) {
 	s.equal(`document.querySelector("[data-key='1'].leaving").dataset.gone`, "expired")
 	s.equal(`mayfly.put <= 4`, true) // some frames may have been painted in between, but not each
 
-	// While many rows change all the time, nothing flashes until there is a pause.
+	// After more than three changes a second for a while, rows stop flashing until the rate drops.
 	s.js(`{ window.at = performance.now(); performance.now = () => at; window.flashes = 0; }`)
 	s.js(`new MutationObserver((all) => { for (const m of all) if (m.target.classList.contains("flash")) flashes++; }).observe(document.querySelector("tbody"), { subtree: true, attributes: true, attributeFilter: ["class"] })`)
 	change := func(n uint64) {

@@ -407,7 +407,7 @@ func errorFrame(_ *testing.T, s *stage) {
 	s.want(`!document.querySelector("[data-reload]").hidden`)
 }
 
-// turned: a clock that is stopped, runs fast, stops by itself and jumps.
+// turned checks remaining times under a clock that is stopped, runs fast, stops by itself and jumps.
 func turned(_ *testing.T, s *stage) {
 	left := textOf + `("time[data-of]")`
 	tell := func(d time.Duration, rate int, until string) {

@@ -51,7 +51,8 @@ const jobPollInterval = time.Second
 // errJobFailed is the error for a job that failed or did not process all messages.
 var errJobFailed = errors.New("not all messages were processed")
 
-// waitForJob shows the progress of a job until it ends, or for atMost; zero means no limit.
+// waitForJob shows the progress of a job until it ends, at most for atMost, or without a limit if
+// atMost is zero.
 func (c client) waitForJob(ctx context.Context, s cli.Streams, id int64, atMost time.Duration) error {
 	end := time.Now().Add(atMost)
 	for {

@@ -183,7 +183,7 @@ func (l *ledger) enough() bool {
 	return known(l.sent) >= l.allowed
 }
 
-// known returns the number of certain facts.
+// known returns how many facts are certain, that is, acknowledged by a server.
 func known(m map[string]fact) (n int) {
 	for _, f := range m {
 		n += int(f)

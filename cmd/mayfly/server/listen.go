@@ -27,7 +27,7 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 		}
 		return nil, err
 	}
-	// localhost resolves by the system's hosts file.
+	// Check the resolved address, not the text: the hosts file may map localhost to another address.
 	if at, ok := l.Addr().(*net.TCPAddr); !insecure && (!ok || !at.IP.IsLoopback()) {
 		return nil, errors.Join(fmt.Errorf("%s is %s here, which other machines may reach; %s, or add --insecure if that is what you want", flagWithAddress(flag, text), l.Addr(), authenticationHint(flag)), l.Close())
 	}

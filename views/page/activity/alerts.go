@@ -328,7 +328,7 @@ func (m ConfirmRemoveAlert) Dialog() templ.Component { return confirmRemoveAlert
 // Watches returns nil, because the page is not live.
 func (m ConfirmRemoveAlert) Watches() []string { return nil }
 
-// Parts returns the shell's parts: the question is not live.
+// Parts returns the shell's parts: the confirmation form is not live.
 func (m ConfirmRemoveAlert) Parts() []view.Part { return m.Shell.Parts() }
 
 // AlertToasts is the fragment with the latest alerts for open pages, fetched by the script.

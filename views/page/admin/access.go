@@ -94,8 +94,8 @@ func (m Access) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m Access) Full() templ.Component { return access(m) }
 
-// Watches returns no real entity: no event is specific to the rules, and the page is
-// refreshed.
+// Watches returns NoEntity: no event is specific to the rules, so no event updates the page. It is
+// read again at intervals while it is open.
 func (m Access) Watches() []string { return []string{page.NoEntity} }
 
 // Parts returns the live parts of the page.
@@ -210,7 +210,7 @@ func (m ConfirmAccessChange) Dialog() templ.Component { return confirmAccessChan
 // Watches returns nil, because the page is not live.
 func (m ConfirmAccessChange) Watches() []string { return nil }
 
-// Parts returns the shell's parts: the question is not live.
+// Parts returns the shell's parts: the confirmation form is not live.
 func (m ConfirmAccessChange) Parts() []view.Part { return m.Shell.Parts() }
 
 var accessColumns = []page.Heading{

@@ -65,7 +65,8 @@ const SearchEntity = "entity"
 // Full returns the whole page.
 func (m Connections) Full() templ.Component { return connections(m) }
 
-// Watches returns no real entity: connections open and close without an event.
+// Watches returns NoEntity: connections have no events, so no event updates the page. It is read
+// again at intervals while it is open.
 func (m Connections) Watches() []string { return []string{page.NoEntity} }
 
 // Parts returns the live parts of the page.
@@ -169,7 +170,8 @@ func (m Connection) Full() templ.Component { return connection(m) }
 // NotFound reports whether the connection is closed.
 func (m Connection) NotFound() bool { return m.Gone }
 
-// Watches returns no real entity: links come and go without an event.
+// Watches returns NoEntity: links have no events, so no event updates the page. It is read again at
+// intervals while it is open.
 func (m Connection) Watches() []string { return []string{page.NoEntity} }
 
 // Parts returns the live parts of the page.
@@ -204,7 +206,7 @@ func (m ConfirmDisconnect) Dialog() templ.Component { return confirmDisconnectFo
 // Watches returns nil, because the page is not live.
 func (m ConfirmDisconnect) Watches() []string { return nil }
 
-// Parts returns the shell's parts: the question is not live.
+// Parts returns the shell's parts: the confirmation form is not live.
 func (m ConfirmDisconnect) Parts() []view.Part { return m.Shell.Parts() }
 
 var connectionColumns = []page.Heading{

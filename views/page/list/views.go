@@ -156,7 +156,7 @@ func (m ConfirmDeleteView) Dialog() templ.Component { return confirmDeleteViewFo
 // Watches returns no entities: the page is not live.
 func (m ConfirmDeleteView) Watches() []string { return []string{} }
 
-// Parts returns the shell's parts: the question is not live.
+// Parts returns the shell's parts: the confirmation form is not live.
 func (m ConfirmDeleteView) Parts() []view.Part { return m.Shell.Parts() }
 
 // first returns the action of the Enter key: show the columns, or save them.

@@ -112,5 +112,5 @@ func (m ConfirmMoveAside) Dialog() templ.Component { return confirmMoveAsideForm
 // Watches returns nil, because the page is not live.
 func (m ConfirmMoveAside) Watches() []string { return nil }
 
-// Parts returns the shell's parts: the question is not live.
+// Parts returns the shell's parts: the confirmation form is not live.
 func (m ConfirmMoveAside) Parts() []view.Part { return m.Shell.Parts() }

@@ -91,7 +91,7 @@ func (s *Splitter) appendPayload(b []byte, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// appendUpTo appends up to n bytes of from to b.
+// appendUpTo appends up to n bytes of `from` to b.
 func appendUpTo(b, from []byte, n int64) (_, rest []byte, left int64) {
 	k := min(n, int64(len(from)))
 	return append(b, from[:k]...), from[k:], n - k

@@ -448,7 +448,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 	})
 }
 
-// TestSessionsAreBounded: the session that was used the longest time ago is dropped.
+// TestSessionsAreBounded: a user has at most 50 sessions; the least recently used one is dropped.
 func TestSessionsAreBounded(t *testing.T) {
 	s := password.NewSessions()
 	for range 60 {

@@ -233,7 +233,8 @@ func (s *Sessions) publish(ctx context.Context) {
 	}
 }
 
-// publishUse writes to the note store when sessions were used here, to the minute.
+// publishUse writes the last use of each session on this server to the note store, at most once per
+// publishUseInterval and session.
 func (s *Sessions) publishUse(ctx context.Context) {
 	used := map[[sha256.Size]byte]time.Time{}
 	s.mu.Lock()

@@ -118,8 +118,8 @@ func (e *Snapshot) readForwarding(r broker.Reader, from []forwardSource) error {
 	return add(&e.forwarding.out, e.EntityState, true)
 }
 
-// readForwardingOf returns the forwarding of from, or of its dead letters. ok is false if there is
-// none.
+// readForwardingOf returns the forwarding of the entity `from`, or of its dead letters. ok is
+// false if there is none.
 func readForwardingOf(r broker.Reader, from engine.EntityState, dead bool) (s forwarding, ok bool, err error) {
 	s = forwarding{from: from, dead: dead, name: engine.Path(from.Config.ForwardTo)}
 	if dead {

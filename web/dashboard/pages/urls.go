@@ -25,8 +25,8 @@ func (p *Pages) AccessActionURL(path engine.Path, do string, pairs ...string) st
 	return p.URL(at.WithQuery(append([]string{"entity", string(path)}, pairs...)...))
 }
 
-// AccessURL returns the address of the rules of an entity, or of the namespace if path is
-// empty.
+// AccessURL returns the address of the page of an entity's access rules, or of the namespace's if
+// path is empty.
 func (p *Pages) AccessURL(path engine.Path) string { return p.AccessActionURL(path, "") }
 
 // ExportURL returns the address in the JSON API of a file with the messages of x.

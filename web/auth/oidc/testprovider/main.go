@@ -325,9 +325,9 @@ func (p *provider) userinfo(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, out)
 }
 
-// end is where users are redirected who have signed out of the client. It asks who they are if
-// there is no hint, and leads back only to a redirect URI of the client, on loopback at any
-// port (RFC 8252 §7.3).
+// end serves the end-session endpoint (RP-initiated logout). The page shows the user of the
+// id_token_hint, or "Who are you?" without one, and links back only to the host and path of a
+// registered redirect URI; the port may differ (RFC 8252 §7.3).
 func (p *provider) end(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	to, err := url.Parse(q.Get("post_logout_redirect_uri"))
