@@ -34,7 +34,7 @@ func reported(t *testing.T, reached map[reach]int) {
 // missed fails the test for each operation and answer that never occurred, because it was not
 // checked.
 func missed(t *testing.T, reached map[reach]int) {
-	want := []reach{{"", nothing}, {sending, unsaid}, {flushScope, unsaid}, {settling, unsaid}}
+	want := []reach{{"", nothing}, {sending, unsaid}, {receiving, unsaid}, {settling, unsaid}}
 	for v, answers := range operations {
 		for a := range answers {
 			want = append(want, reach{v, a})

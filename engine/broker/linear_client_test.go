@@ -137,7 +137,7 @@ func (c *client) few() int { return 1 + c.rnd.IntN(10)/7*c.rnd.IntN(3) }
 // receive receives messages. A receive of several messages is recorded as several operations,
 // because receivers are served in turn, one message each.
 func (c *client) receive(ctx context.Context, from *desk, s spot) answer {
-	d := c.operation(flushScope, from)
+	d := c.operation(receiving, from)
 	d.spot, d.mode, d.most = s, c.mode(), c.few()
 	all, err := c.Receive(ctx, broker.ReceiveRequest{Path: from.at(s), Max: d.most, Mode: d.mode})
 	if err != nil {

@@ -126,7 +126,7 @@ func (c *client) accept(ctx context.Context, d *desk) answer {
 }
 
 func (c *client) receiveIn(ctx context.Context, d *desk, h *hold) answer {
-	x := c.operationIn(flushScope, d, h)
+	x := c.operationIn(receiving, d, h)
 	x.most = c.few()
 	all, err := h.Receive(ctx, x.most, 0)
 	if errors.Is(err, engine.ErrNotFound) { // the receiver no longer exists: it was detached in the same turn

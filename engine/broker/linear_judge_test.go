@@ -33,7 +33,7 @@ func TestLinearJudges(t *testing.T) {
 		return d
 	}
 	took := func(id, token int, count uint32) operation {
-		d := operation{verb: flushScope, answer: done, spot: inQueue, got: []got{{engine.Seq(id), id, count, token}}}
+		d := operation{verb: receiving, answer: done, spot: inQueue, got: []got{{engine.Seq(id), id, count, token}}}
 		if token == 0 {
 			d.mode = engine.ReceiveAndDelete
 		}
@@ -42,7 +42,7 @@ func TestLinearJudges(t *testing.T) {
 	dead := func(d operation) operation { d.spot = inDead; return d }
 	none := operation{verb: findingNone, answer: done, spot: inQueue}
 	perhaps := func(mode engine.Mode) operation {
-		return operation{verb: flushScope, answer: unsaid, spot: inQueue, mode: mode}
+		return operation{verb: receiving, answer: unsaid, spot: inQueue, mode: mode}
 	}
 	settled := func(token int, how engine.Outcome, a answer) operation {
 		return operation{verb: settling, answer: a, spot: inQueue, token: token, how: how}

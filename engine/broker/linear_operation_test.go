@@ -17,7 +17,7 @@ type verb string
 
 const (
 	sending     verb = "send"
-	flushScope  verb = "take"
+	receiving   verb = "take"
 	findingNone verb = "find none"
 	settling    verb = "settle"
 	fetching    verb = "fetch"
@@ -106,7 +106,7 @@ func (d *operation) on(before *version) []*version {
 // perhaps adds the outcome of d to v as a possibility.
 func (d *operation) perhaps(v *version) {
 	switch d.verb {
-	case flushScope:
+	case receiving:
 		v.perhapsTake(d)
 	case settling:
 		if l := v.holding(d.token); l != nil && (d.how != engine.DeadLetter || d.spot != inDead) {
@@ -157,7 +157,7 @@ func always(f func(*version, *operation)) effect {
 // operations lists every operation with each of its definite answers.
 var operations = map[verb]map[answer]effect{
 	sending:     {done: (*version).sent},
-	flushScope:  {done: (*version).take},
+	receiving:   {done: (*version).take},
 	findingNone: {done: (*version).takeNone},
 	settling:    {done: (*version).settle, refused: (*version).lapsed, barred: (*version).stands},
 	fetching:    {done: (*version).fetch, refused: (*version).fetchNone},

@@ -134,25 +134,25 @@ func anyValue(doc []byte, path []member, each func(raw []byte) bool) bool {
 // returns true, and reports whether it did. name is a JSON string, or nil for a list.
 func eachMember(doc []byte, each func(name, value []byte) bool) bool {
 	object := doc[0] == '{'
-	for s := isBlank(doc[1:]); s[0] != '}' && s[0] != ']'; {
+	for s := trimBlank(doc[1:]); s[0] != '}' && s[0] != ']'; {
 		var name []byte
 		if object {
 			n := valueEnd(s)
 			name = s[:n]
-			s = isBlank(isBlank(s[n:])[1:]) // the colon
+			s = trimBlank(trimBlank(s[n:])[1:]) // the colon
 		}
 		n := valueEnd(s)
 		if each(name, s[:n]) {
 			return true
 		}
-		if s = isBlank(s[n:]); s[0] == ',' {
-			s = isBlank(s[1:])
+		if s = trimBlank(s[n:]); s[0] == ',' {
+			s = trimBlank(s[1:])
 		}
 	}
 	return false
 }
 
-func isBlank(s []byte) []byte { return bytes.TrimLeft(s, " \t\r\n") }
+func trimBlank(s []byte) []byte { return bytes.TrimLeft(s, " \t\r\n") }
 
 // valueEnd returns the length of the JSON value at the beginning of s, which must be valid.
 func valueEnd(s []byte) int {

@@ -58,7 +58,7 @@ const maxLeafDepth = 6
 func LeafPaths(doc []byte, most int) (all []Path) {
 	var walk func(doc []byte, path []member)
 	walk = func(doc []byte, path []member) {
-		if doc = isBlank(doc); doc[0] != '{' {
+		if doc = trimBlank(doc); doc[0] != '{' {
 			if len(path) > 0 && doc[0] != '[' {
 				all = append(all, Path{path})
 			}

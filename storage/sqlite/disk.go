@@ -207,7 +207,7 @@ type fileSizes struct{ byPath sync.Map }
 
 func (l *fileSizes) get(path string) *fileSize {
 	n, _ := l.byPath.LoadOrStore(path, new(fileSize))
-	return n.(*fileSize) //nolint:forcetypeassert // it holds only *length
+	return n.(*fileSize) //nolint:forcetypeassert // it holds only *fileSize
 }
 
 // reset resets the length recorded for a file.

@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// A destructiveActions is a form that irreversibly deletes something.
-type destructiveActions struct {
+// A destructiveForm is a form that irreversibly deletes something.
+type destructiveForm struct {
 	at     func(w *world) string
 	agrees []string // fields with values that confirm the deletion
 	lacks  []string // names of fields in agrees; without any one of them, nothing is deleted
@@ -23,7 +23,7 @@ type destructiveActions struct {
 }
 
 // ruinousForms returns all forms that irreversibly delete something (dashboard §4).
-func ruinousForms() map[string]destructiveActions {
+func ruinousForms() map[string]destructiveForm {
 	at := func(path string) func(*world) string { return func(*world) string { return path } }
 	message := func(do string, class engine.Class) func(*world) string {
 		return func(w *world) string { return w.first("orders", class) + "/" + do }
@@ -31,7 +31,7 @@ func ruinousForms() map[string]destructiveActions {
 	keys := func(n int) []string { // of the messages of ruin, which have the same keys in every world
 		return append(make([]string, 0, 2*n+6), "keys", strconv.Itoa(n))
 	}
-	return map[string]destructiveActions{
+	return map[string]destructiveForm{
 		"delete an entity": {at: at("/n/default/q/orders/delete"), agrees: []string{"count", "33", "confirm", "orders"}, lacks: []string{"count", "confirm"}, grown: []string{"count", "20", "confirm", "orders"}},
 		"purge":            {at: at("/n/default/q/orders/purge"), agrees: []string{"state", "active", "count-active", "30", "confirm", "orders"}, lacks: []string{"state", "count-active", "confirm"}, grown: []string{"state", "active", "count-active", "20", "confirm", "orders"}},
 		"delete a few":     {at: at("/n/default/q/orders/bulk/delete"), agrees: append(keys(3), "count", "3"), lacks: []string{"count"}, grown: append(keys(3), "count", "2"), instead: 200},

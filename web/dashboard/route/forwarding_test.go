@@ -25,8 +25,8 @@ func (w *world) entityAt(url string) entity.Entity {
 	return m
 }
 
-// linkQR returns a flow on one line: sources and targets.
-func linkQR(f entity.Forwarding) string {
+// flowText returns a flow on one line: sources and targets.
+func flowText(f entity.Forwarding) string {
 	s := ""
 	for _, a := range f.In {
 		s += fmt.Sprintf("%s(%v %s %d)>", a.Name, a.Dead, a.Blocked, a.Waiting)
@@ -48,7 +48,7 @@ func TestFlow(t *testing.T) {
 		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{ForwardTo: "orders"})
 		is := func(url, want string) {
 			w.Helper()
-			if got := linkQR(w.entityAt("/n/default/" + url).Forwarding); got != want {
+			if got := flowText(w.entityAt("/n/default/" + url).Forwarding); got != want {
 				w.Errorf("%s: %s", url, got)
 			}
 			w.sound("/n/default/" + url)
