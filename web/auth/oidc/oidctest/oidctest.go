@@ -189,7 +189,7 @@ func source() (string, error) {
 		return "", err
 	}
 	for {
-		dir := filepath.Join(at, "web", "oidc", "testprovider")
+		dir := filepath.Join(at, "web", "auth", "oidc", "testprovider")
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir, nil
 		}
