@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// An alarm is the time to look at a message again; it does not determine what happens then.
+// An alarm is the time at which a message expires, activates or unlocks. Judge decides then which of
+// these happens.
 // It holds no pointer, so that a million of them give the garbage collector nothing to scan.
 type alarm struct {
 	at  Instant
@@ -150,7 +151,7 @@ func (s *alarms) cut(i int) {
 	s.last = shrinkSlice(slices.Delete(s.last, i, i+1))
 }
 
-// countBefore returns how many alarms are earlier than at. It adds the lengths of whole chunks
+// countBefore returns how many alarms have a time before `at`. It adds the lengths of whole chunks
 // and searches only one chunk.
 func (s *alarms) countBefore(at Instant) int {
 	i, n := s.before(at)
@@ -174,8 +175,8 @@ func (s *alarms) chunk(a alarm) int {
 	return i
 }
 
-// before returns the position of the first alarm at or after at, as chunk and index in it; if
-// there is none, the position behind the last chunk.
+// before returns the position of the first alarm whose time is `at` or later, as the index of a
+// chunk and the index in it; if there is none, it returns the position behind the last chunk.
 func (s *alarms) before(at Instant) (i, j int) {
 	earlier := func(a alarm, at Instant) int { return cmp.Compare(a.at, at) }
 	i, _ = slices.BinarySearchFunc(s.last, at, earlier)

@@ -202,7 +202,8 @@ func (ns *Namespace) State(p Path) (EntityState, error) {
 	return s, nil
 }
 
-// States returns all entities of a kind, or all entities if kind is zero, sorted by path.
+// States returns the states of all entities of a kind, or of all entities if kind is zero, sorted by
+// path.
 func (ns *Namespace) States(kind EntityKind) []EntityState {
 	n := 0
 	for _, e := range ns.entities {
@@ -301,7 +302,7 @@ func (e *entity) counts() Counts {
 	return c
 }
 
-// Totals returns the counts of the whole namespace.
+// Totals returns the counts of the whole namespace and the number of its entities.
 func (ns *Namespace) Totals() (c Counts, entities int) {
 	for _, e := range ns.entities {
 		s := e.counts()
@@ -320,8 +321,10 @@ func (ns *Namespace) Totals() (c Counts, entities int) {
 // A HorizonSpan counts the messages that expire in a span of time, by what happens to them then.
 type HorizonSpan struct{ DeadLettered, Lost int64 }
 
-// Horizon counts the messages whose next change is their expiry, in the spans before, between and
-// after the edges, which ascend. An empty path means the whole namespace.
+// Horizon counts the messages whose next change is their expiry, in the subqueue p or, if p is empty,
+// in the whole namespace. edges are instants in ascending order. The first span of the result ends
+// before the first instant, each other one begins at an instant and ends before the next, and the
+// last has no end.
 func (ns *Namespace) Horizon(p Path, edges []Instant) []HorizonSpan {
 	spans := make([]HorizonSpan, len(edges)+1)
 	count := func(h *subqueue) {

@@ -50,8 +50,8 @@ type OperationResult struct {
 }
 
 // ApplyOperations applies each operation to its message (OPS-1 … OPS-8), independently of the
-// others: a failure concerns that message alone. Its error is ErrMessageNotFound if the message
-// is no longer where the caller saw it.
+// others: a failure concerns that message alone. The Err of its result is ErrMessageNotFound if the
+// message is no longer where the caller saw it.
 func (ns *Namespace) ApplyOperations(now Instant, operations []Operation, actor string) []OperationResult {
 	out := make([]OperationResult, len(operations))
 	var from []*subqueue // the subqueues that messages were purged from
@@ -143,8 +143,9 @@ func (ns *Namespace) targetOf(k Key) Target {
 	return Target{Key: k, Path: h.path, Seq: m.Seq}
 }
 
-// copyAt returns the target of the copy with number seq at its destination, or the zero Target if
-// the destination does not have it, such as a topic, which passes it on to its subscriptions.
+// copyAt returns the target of the copy of `from` that Move made at `to` under number seq. An empty
+// `to` means the destination that Move chooses then. The result is the zero Target if the message is
+// not there, as at a topic, which passes it on to its subscriptions.
 func (ns *Namespace) copyAt(to Path, from Row, seq Seq) Target {
 	if to == "" {
 		to = from.Path.Entity()

@@ -371,9 +371,9 @@ func (ns *Namespace) checkMessages() error {
 	return nil
 }
 
-// INVARIANT: the store's records, changed by the pending batch, equal the state here. Of the
-// store, the engine knows only that a message is stored and not dirty; enginetest compares
-// the rest.
+// INVARIANT: the store's records, changed by the pending batch, equal the state here. The
+// engine does not read the store: checkChanges compares only marks such as flagStored and flagDirty
+// with the lists of changes, and enginetest compares the records.
 func (ns *Namespace) checkChanges() error {
 	c := &ns.changes
 	listed, meters := map[*message]bool{}, map[*subqueue]bool{}

@@ -135,7 +135,8 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 	return nil
 }
 
-// addEntity creates e's subqueues if needed and adds e to the indexes.
+// addEntity creates e's subqueues, unless it has them already because removeEntity is undone, and adds
+// e to the indexes.
 func (ns *Namespace) addEntity(e *entity, topic *entity) {
 	e.topic = topic
 	if e.main == nil {
@@ -246,8 +247,9 @@ func (e *entity) countContained() int64 {
 	return n
 }
 
-// setTerms derives the terms for Judge from e's description and its topic's (TTL-7), and
-// starts setting every message's alarm again if they changed.
+// setTerms derives the terms for Judge of e and its subscriptions from their descriptions and their
+// topic's (TTL-7). If messages expire at other times by the new terms, it marks all alarms of the
+// main subqueue to be set again (rejudge).
 func (ns *Namespace) setTerms(e *entity) {
 	t := ns.termsOf(e)
 	if (e.main.terms.TTL != t.TTL || e.main.terms.Forwards != t.Forwards) && e.main.order.len() > 0 {
@@ -346,7 +348,8 @@ func describeChanges(kind EntityKind, was, is Config) string {
 	return strings.Join(all, ", ")
 }
 
-// setDescription is the only place where an entity's description changes.
+// setDescription replaces e's stored record, with its description, by next, and updates its terms. No
+// other function changes a description.
 func (ns *Namespace) setDescription(e *entity, next Entity) {
 	before := e.Entity
 	put := func(is Entity) {

@@ -103,7 +103,7 @@ type Meter struct {
 	Duplicates uint64  // messages dropped as duplicates since it was created; coarse
 }
 
-// A Status determines whether an entity can send and receive (semantics §1.4).
+// A Status determines whether clients can send to an entity and receive from it (semantics §1.4).
 type Status uint8
 
 // The statuses a user can set; the numbers are Service Bus' own.
@@ -214,7 +214,7 @@ func (c Config) Equal(o Config) bool {
 	return reflect.DeepEqual(c, o)
 }
 
-// A Subqueue is a subqueue with messages, for callers that iterate over all of them.
+// A Subqueue describes a subqueue that SubqueuesWith returns.
 type Subqueue struct {
 	Path     Path
 	Messages int // of the requested class
@@ -264,7 +264,7 @@ type TermsChange struct {
 	Before, After Terms
 }
 
-// SameExpiry reports whether the messages would expire when they do now.
+// SameExpiry reports whether the update leaves the times at which messages expire as they are.
 func (p TermsChange) SameExpiry() bool {
 	return p.Before.TTL == p.After.TTL && p.Before.Forwards == p.After.Forwards
 }

@@ -39,7 +39,7 @@ const (
 	EventEntityAutoDeleted // it was idle for too long; Count messages were deleted with it
 	EventRuleAdded
 	EventRuleRemoved
-	EventPurged // Count messages of one slice were removed; Reason is the filter that selected them, if any, shortened
+	EventPurged // Count messages were removed in one step of a purge; Reason is the filter that selected them, if any, shortened
 
 	// Events of the server rather than of its entities: Path is empty, Reason says why or
 	// how.
@@ -155,8 +155,8 @@ func (k EventKind) String() string {
 	return "event-" + strconv.Itoa(int(k))
 }
 
-// An Event is something that happened, numbered by the log. It carries copies, so that a
-// reader needs nothing else.
+// An Event records something that happened in a namespace. It holds copies of the records at that
+// time, because they may have changed or be gone when the event is read.
 type Event struct {
 	N        uint64 // from 1 since the broker was opened; set when the event is published
 	Kind     EventKind
@@ -185,15 +185,15 @@ type Event struct {
 //
 // Its methods are safe for concurrent use, also during a Commit.
 type History interface {
-	// AppendEvents stores events of this epoch. Each is passed once, lower numbers first. It is
-	// soft: a crash may lose the latest. After an error the same events are passed again, and
-	// those that were stored already stay as they are.
+	// AppendEvents stores events of this epoch, in ascending order of their numbers. They need not
+	// be durable when it returns: a crash may lose the latest. After an error, the caller passes
+	// the same events again, and AppendEvents skips those that it has stored already.
 	AppendEvents(ctx context.Context, events []Event) error
 	// QueryEvents yields the stored events that match q, newest first.
 	QueryEvents(ctx context.Context, q HistoryQuery) iter.Seq2[HistoryEvent, error]
 	// TrimEvents removes events older than an instant, then the oldest until the rest takes no
-	// more than most bytes, in slices that leave room for commits. A zero before or most means
-	// no bound.
+	// more than `most` bytes. It works in steps, so that commits can run in between. A zero
+	// `before` or `most` means no bound.
 	TrimEvents(ctx context.Context, before Instant, most int64) error
 }
 

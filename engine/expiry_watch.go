@@ -18,7 +18,7 @@ type ExpiryCursor struct {
 	Seq  Seq
 }
 
-// after returns the first possible alarm of a subqueue behind b.
+// after returns the lowest alarm that a message of subqueue p can have if it comes after b.
 func (b ExpiryCursor) after(p Path) alarm {
 	switch {
 	case p > b.Path:
@@ -68,7 +68,7 @@ const maxMissed = 4096
 // An expiryWatch is the state of the expiry watch: how far messages were listed. The zero
 // expiryWatch is inactive: no subqueue refers to it, so that it costs nothing.
 type expiryWatch struct {
-	seen   Instant         // messages that expire by then were listed
+	seen   Instant         // messages that expire at this time or earlier were listed
 	next   Instant         // the soonest expiry that the watcher waits for; zero if the watch is inactive
 	reach  time.Duration   // how long before their expiry messages matter
 	covers func(Path) bool // the subqueues that matter; nil for none
@@ -88,7 +88,9 @@ func (v *expiryWatch) at(p Path) *expiryWatch {
 	return v
 }
 
-// arm records that a message has an alarm for its expiry.
+// arm is called when message k gets an alarm for its expiry at `at`. If that is before next, it
+// becomes the new next or, if ExpiringFrom has listed that time already, k is added to missed. v may
+// be nil.
 func (v *expiryWatch) arm(at Instant, k Key) {
 	switch {
 	case v == nil || at >= v.next:
@@ -99,8 +101,9 @@ func (v *expiryWatch) arm(at Instant, k Key) {
 	}
 }
 
-// lock records a locked message whose lock may outlast the time at which its expiry begins to
-// matter: it then expires without notice when the lock ends (TTL-20).
+// lock adds message k, which is locked until `until`, to missed if the lock may last until less than
+// reach before the message expires: it then may expire as soon as the lock ends, without having been
+// listed (TTL-20). v may be nil.
 func (v *expiryWatch) lock(expires, until Instant, k Key) {
 	if v != nil && expires != 0 && expires.Add(-v.reach) < until {
 		v.addMissed(k)

@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// A Verdict is what time has done to a message.
+// A Verdict is the change of a message that is due without a request.
 type Verdict uint8
 
 // The verdicts of Judge.
@@ -54,7 +54,8 @@ func (t Terms) NextChange(m Message) Instant {
 	}
 }
 
-// Judge decides what time has done to m by now. No other code lets time change a message.
+// Judge returns the change of m that is due at now. No other code decides how a message changes
+// without a request.
 func Judge(t Terms, m Message, now Instant) Verdict {
 	expired := m.State == Active && t.ExpiresAt(m).Passed(now)
 	switch {

@@ -32,8 +32,9 @@ func (m *Memory) Limit() int64 { return m.limit }
 // dead letters and forwards go on, and a store may hold more when it is opened.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
-// memorySparePercent is a share of the limit in percent, beyond what sends may use. Only copies that
-// a topic makes without a request use it: of forwarded messages and of scheduled ones.
+// memorySparePercent is by how many percent of the limit memory may grow beyond what sends may use.
+// Only copies that a topic makes without a request use it: of forwarded messages and of scheduled
+// ones.
 // Without it, a memory full of messages that are yet to be copied would stay full: they
 // cannot be received before that. A message whose copies were all received gives back more
 // than its copies took.
@@ -47,8 +48,9 @@ func (m *Memory) percentOfLimit(percent int64) int64 {
 	return m.limit * percent / 100
 }
 
-// admitMemory returns an error if the process has less than that many bytes left for the namespace.
-// It is called only for requests that add data: stored messages move on, and can be received.
+// admitMemory returns ErrMemoryFull unless the namespace may use `more` bytes in addition, and ErrQuota
+// if they exceed the limit by themselves. It is called only for requests that add data; stored
+// messages can always be received, moved and forwarded.
 func (ns *Namespace) admitMemory(more int64) error { return ns.share.admit(ns.memoryUsed(), more) }
 
 // memoryRetryDelay is how long messages that a topic is to copy wait for memory before the next
@@ -176,20 +178,20 @@ func (s *MemoryShare) set(kept int64) {
 	}
 }
 
-// leave returns all memory of the namespace.
+// leave gives all memory of the namespace back to the Memory, and no longer counts the namespace.
 func (s *MemoryShare) leave() {
 	s.set(0)
 	s.counted = false
 	s.memory.shares.Add(-1)
 }
 
-// total returns what all namespaces use, if this one uses kept bytes by now.
+// total returns how many bytes all namespaces use, where `kept` is what this one uses now.
 func (s *MemoryShare) total(kept int64) int64 { return s.memory.used.Load() + kept - s.used.Load() }
 
 // equalShare returns the limit divided by the number of namespaces in use.
 func (s *MemoryShare) equalShare() int64 { return s.memory.limit / max(1, s.memory.shares.Load()) }
 
-// maxTotal returns how many bytes all namespaces may use together if this one uses kept of
+// maxTotal returns how many bytes all namespaces may use together while this one uses `kept` of
 // them.
 func (s *MemoryShare) maxTotal(kept int64) int64 {
 	if s.memory.shares.Load() > 1 && kept > s.equalShare() {
@@ -220,8 +222,8 @@ func (s *MemoryShare) Low() bool {
 	return s.memory.limit > 0 && s.memory.used.Load() >= s.maxTotal(s.used.Load())/100*memoryLowPercent
 }
 
-// admit returns an error if the namespace, which uses kept bytes by now, may not use more
-// bytes in addition.
+// admit returns ErrMemoryFull if the namespace, which uses `kept` bytes now, may not use `more` bytes
+// in addition, and ErrQuota if `more` exceeds the limit by itself.
 func (s *MemoryShare) admit(kept, more int64) error {
 	m := s.memory
 	if m.limit == 0 || more <= 0 {

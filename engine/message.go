@@ -101,8 +101,8 @@ type Extra struct {
 // Token returns the lock token of the message's present delivery.
 func (m Message) Token() LockToken { return newToken(m.Key, m.Nonce) }
 
-// Locked reports whether the message has a lock, which may have expired unnoticed; compare
-// LockedUntil to find out.
+// Locked reports whether the message has a lock, including one that has expired but was not removed
+// yet; compare LockedUntil with the time to exclude that.
 func (m Message) Locked() bool { return m.LockedUntil != 0 }
 
 // copyExtra returns a copy of m's Extra to modify and store again.
@@ -114,7 +114,7 @@ func (m Message) copyExtra() *Extra {
 	return &x
 }
 
-// size returns what Extra adds to a message's size.
+// size returns how many bytes x adds to a message's size, zero for nil.
 func (x *Extra) size() int64 {
 	if x == nil {
 		return 0
