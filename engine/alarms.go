@@ -60,7 +60,8 @@ func (s *alarms) fill(all []alarm) {
 	s.count()
 }
 
-// count updates account. A chunk counts with its full capacity, unless it is the only one.
+// count updates the account after a change. A chunk counts with the capacity of a full one, but a
+// single chunk with its present capacity.
 func (s *alarms) count() {
 	takes := int64(len(s.chunks)) * chunkMemory
 	if len(s.chunks) == 1 {

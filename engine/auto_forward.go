@@ -176,7 +176,7 @@ func (m *message) ttl() time.Duration {
 }
 
 // forwardedExtra returns m's Extra after it is forwarded from h, as receivers see it. For a dead
-// letter, Source becomes the entity where it died (DLQ-9).
+// letter, Source becomes the path of h's entity (DLQ-9).
 func (h *subqueue) forwardedExtra(m *message) *Extra {
 	old := m.copyExtra()
 	x := Extra{Reason: old.Reason, Description: old.Description, Source: old.Source, Properties: old.Properties, Rewritten: old.Rewritten}

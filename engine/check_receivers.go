@@ -81,7 +81,8 @@ func (ns *Namespace) checkLines(h *subqueue) error {
 	return nil
 }
 
-// checkLinesOf checks the lines of h, or those of the selector index s there.
+// checkLinesOf checks the lines of h, or those of the selector index s at h if s is not nil, and
+// returns the number of links in each.
 func (ns *Namespace) checkLinesOf(h *subqueue, lines *linkLines, s *selectorIndex) (there [lineKinds]int, err error) {
 	for k := range lines {
 		line, before := &lines[k], (*link)(nil)
@@ -101,8 +102,8 @@ func (ns *Namespace) checkLinesOf(h *subqueue, lines *linkLines, s *selectorInde
 	return there, nil
 }
 
-// checkServing compares the selector indexes at h with its links and messages, and looks for
-// links with credit that would never be served.
+// checkServing returns an error if the selector indexes at h do not agree with its links and messages,
+// or if a link with credit may get a message but h does not need a match.
 func (ns *Namespace) checkServing(h *subqueue) error {
 	links := map[string]int{}
 	for l := range h.links.all(attachedLinks) {

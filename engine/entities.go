@@ -72,7 +72,8 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	return e.Entity, nil
 }
 
-// admitEntity checks the arguments of Create before anything changes.
+// admitEntity checks the arguments of Create before anything changes. It returns the topic of a
+// subscription, or nil for other kinds.
 func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *entity, err error) {
 	if p.IsDeadLetter() {
 		return nil, RefuseCode(ErrNotAllowed, 40301, "A dead-letter queue cannot be created by itself: '%s'. Create its queue or subscription.", p)
@@ -135,8 +136,8 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 	return nil
 }
 
-// addEntity creates e's subqueues, unless it has them already because removeEntity is undone, and adds
-// e to the indexes.
+// addEntity creates e's subqueues, unless it has them already because removeEntity is undone, and
+// adds e to the indexes.
 func (ns *Namespace) addEntity(e *entity, topic *entity) {
 	e.topic = topic
 	if e.main == nil {

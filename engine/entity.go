@@ -39,7 +39,7 @@ func (k EntityKind) String() string {
 	}
 }
 
-// An Entity is a queue, topic or subscription as it is stored.
+// An Entity is the stored record of a queue, topic or subscription.
 type Entity struct {
 	ID           SubqueueID
 	DeadLetterID SubqueueID // of its dead-letter subqueue; zero for a topic (DLQ-1)

@@ -238,7 +238,7 @@ type HistoryQuery struct {
 	Limit  int           // the maximum number of events; zero for no bound
 }
 
-// Matches reports whether q selects e, not considering its limit.
+// Matches reports whether q selects e. It ignores q.Limit.
 func (q HistoryQuery) Matches(e HistoryEvent) bool {
 	switch {
 	case q.Key != 0 && e.Message.Key != q.Key,

@@ -136,7 +136,8 @@ func (ns *Namespace) MissedExpiries() MissedExpiries {
 	return MissedExpiries{Keys: slices.Clone(v.missed), To: v.count, Overflow: v.next == 0 || v.overflow != 0}
 }
 
-// An ExpiryWatch is what the watcher covers, and how far it has got.
+// An ExpiryWatch is the argument of WatchExpiry: which subqueues the caller watches, and up to which
+// expiry it has handled messages.
 type ExpiryWatch struct {
 	Seen     Instant         // everything that expires until then was handled
 	Next     Instant         // the next expiry after that, as returned by ExpiringFrom; zero if none

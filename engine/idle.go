@@ -60,8 +60,8 @@ func (l *useLog) list() []Use {
 	return out
 }
 
-// touch resets the idle clocks of e and of its topic (IDLE-2 … IDLE-4), and adds to the use history of
-// each that deletes itself when idle.
+// touch resets the idle clocks of e and of its topic (IDLE-2 … IDLE-4), and adds to the use history
+// of each that deletes itself when idle.
 func (ns *Namespace) touch(now Instant, e *entity, what, by string) {
 	for ; e != nil; e = e.topic {
 		if e.Config.Effective().AutoDeleteOnIdle != 0 {

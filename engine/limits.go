@@ -266,7 +266,8 @@ func unlessZero[T comparable](was, def T) (zero T) {
 	return def
 }
 
-// stored returns c as it is stored: durations that mean never are zero, and the rules are a copy.
+// stored returns c in the form to store: durations that mean never are zero, and the access rules are
+// a copy.
 func (c Config) stored() Config {
 	c.AuthorizationRules = slices.Clone(c.AuthorizationRules)
 	if len(c.AuthorizationRules) == 0 {

@@ -228,8 +228,8 @@ func (l *link) nextToPeek() *message {
 }
 
 // peekLinks delivers to the browsing receivers of h the messages that they have not seen, until
-// `most` deliveries wait to be flushed or it has visited maxDuePerStep messages. The receiver at which
-// it stops then moves to the end of the line.
+// `most` deliveries wait to be flushed or it has visited maxDuePerStep messages. The receiver at
+// which it stops then moves to the end of the line.
 func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
 	looks := maxDuePerStep
 	for l := range h.links.all(peekingLinks) {

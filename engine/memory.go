@@ -48,9 +48,9 @@ func (m *Memory) percentOfLimit(percent int64) int64 {
 	return m.limit * percent / 100
 }
 
-// admitMemory returns ErrMemoryFull unless the namespace may use `more` bytes in addition, and ErrQuota
-// if they exceed the limit by themselves. It is called only for requests that add data; stored
-// messages can always be received, moved and forwarded.
+// admitMemory returns ErrMemoryFull unless the namespace may use `more` bytes in addition, and
+// ErrQuota if they exceed the limit by themselves. It is called only for requests that add data;
+// receiving and deleting messages is always possible.
 func (ns *Namespace) admitMemory(more int64) error { return ns.share.admit(ns.memoryUsed(), more) }
 
 // memoryRetryDelay is how long messages that a topic is to copy wait for memory before the next
@@ -61,7 +61,7 @@ const memoryRetryDelay = time.Second
 // not consider how much the copies of a message take, so that a message with many is not
 // overtaken forever; memory grows past memorySparePercent by the copies of one message at most. The
 // copies of a namespace that uses more than an equal share wait earlier, as its sends are
-// refused earlier: the last memoryReservePercent is not for them either.
+// refused earlier: neither may use the last memoryReservePercent of the limit.
 func (ns *Namespace) copiesWait() bool {
 	m, kept := ns.share.memory, ns.memoryUsed()
 	return m.limit > 0 && ns.share.total(kept)-ns.share.maxTotal(kept) >= m.percentOfLimit(memorySparePercent)
@@ -138,7 +138,7 @@ func (ns *Namespace) ReleaseMemory() { ns.share.leave() }
 // MemoryUsed returns the memory of the namespace in bytes.
 func (ns *Namespace) MemoryUsed() int64 { return ns.memoryUsed() }
 
-// MemoryShare returns what the namespace uses of the process's memory.
+// MemoryShare returns the namespace's share of the process's memory.
 func (ns *Namespace) MemoryShare() *MemoryShare { return ns.share }
 
 // A MemoryShare counts what one namespace uses of a Memory, and decides how much more it may
@@ -150,7 +150,7 @@ func (ns *Namespace) MemoryShare() *MemoryShare { return ns.share }
 // An empty one has a share as well: it can be used even if others filled their memory before.
 type MemoryShare struct {
 	memory  *Memory
-	used    atomic.Int64 // as it was last reported
+	used    atomic.Int64 // the bytes that set last recorded
 	counted bool         // it is counted in memory.shares
 	full    atomic.Bool
 }
@@ -216,8 +216,8 @@ func (s *MemoryShare) Full() bool {
 // memoryLowPercent is the percentage of what a namespace may use at which operators are warned.
 const memoryLowPercent = 90
 
-// Low reports whether most of what the namespace may use is used, so that its sends may
-// soon be refused.
+// Low reports whether at least memoryLowPercent of the memory that the namespace may use is in use,
+// so that its sends may soon be refused.
 func (s *MemoryShare) Low() bool {
 	return s.memory.limit > 0 && s.memory.used.Load() >= s.maxTotal(s.used.Load())/100*memoryLowPercent
 }

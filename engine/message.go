@@ -88,7 +88,7 @@ type Extra struct {
 	DeadLettered   bool             // in a dead-letter subqueue, or was when it left
 	Reason         string           // DeadLetterReason; empty if null
 	Description    string           // DeadLetterErrorDescription; empty if null
-	Source         string           // DeadLetterSource (DLQ-9): where it died, once it was forwarded from there
+	Source         string           // DeadLetterSource (DLQ-9): the entity that dead-lettered it, once it was forwarded from there
 	To             string           // in a transfer dead-letter subqueue: its destination (FWD-14)
 	DeadAt         Instant          // when it was dead-lettered
 	DeferredAt     Instant          // when it was last deferred

@@ -14,7 +14,7 @@ import (
 // four if that is a million. The zero order is empty. It contains no negative numbers.
 type order struct {
 	root       *page // nil when empty
-	level      uint  // of root; its pages begin at level 0
+	level      uint  // the level of root; pages of level 0 hold messages
 	total      int
 	readyCount int      // how many are ready
 	account    *account // of its pages and lists; nil if they are not counted
@@ -47,7 +47,7 @@ func (o *order) len() int { return o.total }
 // ready returns how many messages are ready.
 func (o *order) ready() int { return o.readyCount }
 
-// put adds m, not ready, in place of the message with the same number if there is one. The
+// put adds m, marked as not ready, and replaces the message with the same number if there is one. The
 // number of m must not change while it is in o.
 func (o *order) put(m *message) {
 	if m.Seq < 0 {

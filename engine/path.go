@@ -84,7 +84,8 @@ func checkDestination(name string, limits Limits) error {
 	return checkName("queue or topic", name, limits.NameLength)
 }
 
-// checkName returns an error unless entities of a kind may have name. Longest is in characters.
+// checkName returns an error unless entities of a kind may have name. `longest` is the
+// maximum length in characters.
 func checkName(kind, name string, longest int64) error {
 	if n := int64(utf8.RuneCountInString(name)); n < 1 || n > longest {
 		return RefuseCode(ErrArgument, 40000, "The name of a %s must have 1 to %d characters, not %d.", kind, longest, n)

@@ -48,7 +48,7 @@ func compile(r Rule, l Limits) (p *compiledRule, err error) {
 	return p, nil
 }
 
-// of returns p as a rule of e.
+// of returns a copy of p as a rule of the subscription e.
 func (p *compiledRule) of(e *entity) *compiledRule {
 	own := *p
 	own.sub, own.sortKey = e, e.Path.Fold()+"\x00"+strings.ToLower(p.Name)

@@ -22,7 +22,7 @@ func (ns *Namespace) savepoint() savepoint {
 }
 
 // undoTo undoes the effects of the steps since a savepoint: changes of records and their indexes,
-// events, deliveries, ended links, and the need for durability. Uses of entities are not undone.
+// events, deliveries, ended links, and the need for durability. Idle clocks are not set back.
 // Its cost is proportional to the number of changes; but if entities or rules were added, removed
 // or changed, it visits all entities.
 func (ns *Namespace) undoTo(to savepoint) {

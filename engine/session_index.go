@@ -132,7 +132,8 @@ func (ss *sessions) changeClass(m *message, was, will class) {
 	ss.update(s)
 }
 
-// count adds or removes a message of a class.
+// count updates the counts and the locked messages of s when m enters class c, if `by` is 1, or
+// leaves it, if `by` is -1.
 func (s *session) count(m *message, c class, by int32) {
 	switch {
 	case c == classDeferred:
@@ -328,7 +329,8 @@ func (ns *Namespace) noteRank(h *subqueue, before sessionRank) {
 // savedRanks are the ranks that sessions had at a savepoint, for undoTo.
 type savedRanks map[*sessions]map[string]int64
 
-// save adds a rank. Calls go backwards in time: the earliest rank counts.
+// save records the rank that a session had. undoTo calls it from the latest change to the earliest,
+// so that the earliest rank of a session is kept.
 func (r *savedRanks) save(ss *sessions, before sessionRank) {
 	if *r == nil {
 		*r = savedRanks{}

@@ -105,7 +105,8 @@ func (ns *Namespace) DropSetting(key string) error {
 	return nil
 }
 
-// changeSetting is the only place where steps change settings; nil removes one.
+// changeSetting sets the setting with this key to next, or removes it if next is nil, as a change to
+// be stored that can be undone.
 func (ns *Namespace) changeSetting(key string, next *Setting) {
 	var before *Setting
 	if was, known := ns.Setting(key); known {
@@ -117,7 +118,8 @@ func (ns *Namespace) changeSetting(key string, next *Setting) {
 	ns.changes.hard = true
 }
 
-// put is the only place where settings change.
+// put sets the setting with this key to next, or removes it if next is nil, and updates the counts of
+// bytes. No other function changes byKey.
 func (s *settings) put(key string, next *Setting) {
 	was, known := s.byKey[key]
 	if known {

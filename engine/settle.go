@@ -154,7 +154,8 @@ func checkReason(reason, description string, l Limits) error {
 	return nil
 }
 
-// messageOfToken returns the message that a valid token locks.
+// messageOfToken returns the message that a valid token locks, which must be in the subqueue `at`
+// unless that is empty. Otherwise it returns lockLostError; `by` is the link that got the message.
 func (ns *Namespace) messageOfToken(now Instant, t LockToken, at Path, by LinkID) (*message, *subqueue, error) {
 	m, h, err := ns.byKey(t.Key())
 	if err != nil || m.Nonce != t.nonce() || !m.Locked() || h.withSessionLock(m).LockedUntil.Passed(now) || at != "" && at.Fold() != h.path.Fold() {
@@ -164,9 +165,9 @@ func (ns *Namespace) messageOfToken(now Instant, t LockToken, at Path, by LinkID
 }
 
 // lockLostError returns the error for a token that is not valid any more: where sessions are
-// required, the session's lock was lost (SES-6, SES-10), unless the link by still holds it
-// (SES-21). The subqueue is at, if the client names the one it received from, otherwise h, where
-// the message is now; h is nil if the message does not exist.
+// required, the session's lock was lost (SES-6, SES-10), unless the link `by` still holds
+// it (SES-21). `at` is the subqueue that the client received from; if it is empty, h is used, where
+// the message is now. h is nil if the message does not exist.
 func (ns *Namespace) lockLostError(now Instant, h *subqueue, at Path, by LinkID) error {
 	if _, _, err := ns.sessionOfLink(now, by); err == nil {
 		return lockLost()

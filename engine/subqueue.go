@@ -56,7 +56,7 @@ func (m *message) packed() Packed {
 // ready reports whether m may be received, as of the last time it was judged.
 func (m *message) ready() bool { return m.State == Active && m.LockedUntil == 0 }
 
-// class is the list that a message is in, and the count that includes it.
+// class determines which list of its subqueue a message is in, and which count includes it.
 type class uint8
 
 const (
@@ -103,7 +103,7 @@ type subqueue struct {
 
 	meter      Meter
 	meterDirty bool
-	usedAt     Instant // meter.LastUsed as the store may have it
+	usedAt     Instant // the last meter.LastUsed that was marked to be stored
 
 	sessions *sessions // nil unless its entity requires sessions; always nil in a dead-letter subqueue
 
@@ -112,7 +112,7 @@ type subqueue struct {
 	selecting       int                       // waiting links with a selector
 	turns           int64                     // counts links that have begun to wait; see link.waitTurn
 	step            int64                     // counts calls of catchUpSelectors
-	selectorsBehind bool                      // the last step did not have enough looks for the selectors
+	selectorsBehind bool                      // the last step had too few evaluations for all selectors
 	locks           map[Key]Lock              // details of locks; see lock
 	peakLocks       int                       // the largest len(locks) since it was empty
 	needsMatch      bool                      // it is in Namespace.needMatch
@@ -150,7 +150,7 @@ func (h *subqueue) addMessage(m *message) {
 	}
 }
 
-// arm adds m's alarm; m must not have one.
+// arm sets m's alarm to `at`; m must not have one.
 func (h *subqueue) arm(m *message, at Instant) {
 	m.setAlarm(at)
 	set := h.alarmsFor(m.Message)

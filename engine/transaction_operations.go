@@ -21,7 +21,7 @@ func (ns *Namespace) SendInTx(now Instant, id TxID, to Path, batch []Submission)
 }
 
 // SendViaInTx is SendInTx to one entity via another (FWD-14, TX-3), as SendVia does it. Whether
-// the destination is disabled matters at the commit.
+// the messages go to a disabled destination, and become dead letters, is decided at the commit.
 func (ns *Namespace) SendViaInTx(now Instant, id TxID, via, to Path, batch []Submission) error {
 	return ns.sendInTx(now, id, txOperation{via: via, to: to, what: fmt.Sprintf("to send to '%s' via '%s'", to, via)}, batch)
 }
