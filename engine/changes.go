@@ -47,7 +47,7 @@ const (
 	undoOther
 )
 
-// undo is one before-image.
+// An undo holds the values before one change, by kind, to undo it.
 type undo struct {
 	kind   undoKind
 	m      *message
@@ -111,7 +111,7 @@ func (c *changes) markMeter(h *subqueue) {
 type Effects struct {
 	Batch      *Batch
 	Events     []Event
-	Accepted   []SessionAccepted // before any delivery to their links
+	Accepted   []SessionAccepted // the sessions that links got; report them before Deliveries
 	Deliveries []Delivery
 	Ended      []LinkEnded
 }

@@ -37,7 +37,7 @@ var (
 	// duplicate. It is an ErrNotAllowed too.
 	ErrDuplicate = fmt.Errorf("%w: the message is a duplicate", ErrNotAllowed)
 	// ErrChanged means that the state is not the one that the caller saw: the number of messages
-	// that it agreed to has grown by more than a tenth, or a state differs. Nothing was changed.
+	// that the caller agreed to has grown by more than a tenth, or a state differs. Nothing was changed.
 	ErrChanged = errors.New("the state has changed since it was read")
 )
 

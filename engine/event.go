@@ -119,8 +119,8 @@ var eventNames = [...]string{
 	EventMemoryFull: "memory-full", EventMemoryFree: "memory-free",
 }
 
-// OfServer reports whether events of k concern the server, whose own namespace stores them,
-// rather than that namespace.
+// OfServer reports whether events of kind k concern the server as a whole. They are recorded in the
+// server's own namespace.
 func (k EventKind) OfServer() bool {
 	switch k {
 	case EventNamespaceCreated, EventNamespaceRemoved, EventNamespaceChanged, EventSceneAdded, EventSceneRemoved,
@@ -178,8 +178,8 @@ type Event struct {
 	Subscriptions []Entity // the subscriptions that a deleted topic had
 }
 
-// A History stores events for people to read, within bounds of age and size. A Store may be
-// one. No rule depends on it: it may have gaps, each an EventGap, and it lags behind by up to
+// A History stores events for people to read, within bounds of age and size. A Store may
+// implement it. No rule depends on it: it may have gaps, each an EventGap, and it lags behind by up to
 // a second. Only operators' actions are never missing, because they are part of a Batch
 // (§21a).
 //

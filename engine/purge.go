@@ -159,9 +159,9 @@ func (pg *Purge) skip(m *message) {
 
 // A BatchDelete removes the oldest active messages that were enqueued at or before an instant
 // (BDEL-1 … BDEL-8). Locked, deferred and scheduled messages stay, and so do messages that
-// arrived, or were dead-lettered, after it began. Each call of BatchDeleteSlice examines a limited number of
-// messages, until Done, so that other requests do not wait while many messages are skipped that do
-// not qualify or have expired.
+// arrived, or were dead-lettered, after it began. Each call of BatchDeleteSlice examines a limited
+// number of messages, until Done, so that other requests do not wait while many messages are skipped
+// that do not qualify or have expired.
 type BatchDelete struct {
 	Deleted int
 	Done    bool

@@ -57,8 +57,7 @@ func (p *compiledRule) of(e *entity) *compiledRule {
 
 func compareRules(a, b *compiledRule) int { return strings.Compare(a.sortKey, b.sortKey) }
 
-// isLate reports whether p's filter reads something that is known only when the message is
-// accepted.
+// isLate reports whether p's filter reads a value that is assigned only when the message is accepted.
 func (p *compiledRule) isLate() bool { return p.sql != nil && p.sql.Late() }
 
 // A ruleIndex finds the rules of a topic that select a message, without evaluating each: true

@@ -34,7 +34,7 @@ type content struct {
 	packed       Packed
 	size         int64 // how many bytes each copy counts in quotas
 	hasBody      bool
-	refs         int32 // messages that refer to it
+	refs         int32 // messages and open transactions that refer to it
 	pins         int32 // deliveries whose body has not been read yet
 	stored       bool
 	unreferenced bool // nothing refers to it any more, as of the last commit

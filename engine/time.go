@@ -108,8 +108,8 @@ func durationError(text string) error {
 	return fmt.Errorf("%q is not a duration: write it as PT1M30S, 90s, 1h30m or 7d", shorten.To(text, 64))
 }
 
-// sumParts adds up the numbers with units in s; `text` is the whole input, for errors. If iso is set, s
-// is in the form of XML Schema: a "t" stands between days and hours, and an "m" before it means
+// sumParts adds up the numbers with units in s; `text` is the whole input, for errors. If iso is set,
+// s is in the form of XML Schema: a "t" stands between days and hours, and an "m" before it means
 // months.
 func sumParts(text, s string, iso bool) (time.Duration, bool, error) {
 	units := map[byte]time.Duration{'w': 7 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
@@ -182,7 +182,7 @@ type exactDuration struct {
 	months big.Int // twelve for each year
 }
 
-// addMonths adds a whole number of months, or of years.
+// addMonths adds a number of months, or of years, and reports whether it is a whole number.
 func (e *exactDuration) addMonths(number string, years bool) bool {
 	n, ok := new(big.Int).SetString(number, 10)
 	if !ok {
@@ -195,7 +195,8 @@ func (e *exactDuration) addMonths(number string, years bool) bool {
 	return true
 }
 
-// add adds number, which consists of digits and points, times unit.
+// add adds number times unit, and reports whether number, which consists of digits and points, is
+// valid.
 func (e *exactDuration) add(number string, unit time.Duration) bool {
 	var n big.Rat
 	if _, ok := n.SetString(number); !ok {
