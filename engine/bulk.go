@@ -8,27 +8,27 @@ type OperationKind uint8
 
 // The kinds of operations.
 const (
-	OperationDelete     OperationKind = iota + 1 // as DeleteMessage
-	OperationDeadLetter                          // as DeadLetterMessage
-	OperationMove                                // as Move
-	OperationCopy                                // as Move with Copy
-	OperationExtend                              // as Extend, by a duration or to an instant
-	OperationReschedule                          // as Reschedule
-	OperationSendNow                             // as SendNow
-	OperationReturn                              // as ReturnToActive
-	OperationPurge                               // as a Purge does (OPS-7): one event for all the messages of a subqueue
+	OperationDelete     OperationKind = iota + 1 // see DeleteMessage
+	OperationDeadLetter                          // see DeadLetterMessage
+	OperationMove                                // see Move
+	OperationCopy                                // see Move.Copy
+	OperationExtend                              // see Extend; by a duration, or to an instant
+	OperationReschedule                          // see Reschedule
+	OperationSendNow                             // see SendNow
+	OperationReturn                              // see ReturnToActive
+	OperationPurge                               // see Purge (OPS-7); adds one event for all the messages of a subqueue
 )
 
 // An Operation is a bulk operation on one of its messages.
 type Operation struct {
 	Target
 	Kind          OperationKind
-	To            Path          // of a move or copy; see Move.To
-	DropDuplicate bool          // of a move or copy, as in Move
-	Reason        string        // of OperationDeadLetter
-	Description   string        // of OperationDeadLetter
+	To            Path          // the destination of a move or copy; see Move.To
+	DropDuplicate bool          // for a move or copy; see Move.DropDuplicate
+	Reason        string        // for OperationDeadLetter
+	Description   string        // for OperationDeadLetter
 	ExtendBy      time.Duration // by how much to extend; zero to use Until
-	Until         Instant       // when the message is to expire or be enqueued; zero, of an extension, removes its own expiry
+	Until         Instant       // when the message is to expire or be enqueued; zero removes its own expiry, for OperationExtend
 }
 
 // A Target identifies a message in the subqueue where a caller saw it. A message that has since
@@ -43,10 +43,10 @@ type Target struct {
 type OperationResult struct {
 	Err    error  // nil if it succeeded
 	Before Row    // the message before the operation
-	After  Target // where the message or its copy is now; zero if it is nowhere, in several places, or was dropped as a duplicate
+	After  Target // where the message or its copy is now; zero if there is none or more than one, or if it was dropped as a duplicate
 
-	Until   Instant // of an extension or reschedule: the new time
-	Dropped bool    // of a move or copy: dropped as a duplicate
+	Until   Instant // the new time after an extension or reschedule
+	Dropped bool    // whether a move or copy dropped the message as a duplicate
 }
 
 // ApplyOperations applies each operation to its message (OPS-1 … OPS-8), independently of the

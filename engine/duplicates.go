@@ -40,7 +40,7 @@ type duplicateHistory struct {
 
 	unsaved []SeenIDs // records that the store does not have yet
 	dropped uint64    // the store has yet to drop its records up to this number; zero if none
-	dirty   bool      // in changes.seen
+	dirty   bool      // whether the entity is in changes.seen
 }
 
 // A generation holds the ids accepted in about a quarter of a window, so that there are at most
@@ -48,7 +48,7 @@ type duplicateHistory struct {
 type generation struct {
 	from, newest Instant
 	through      uint64            // the highest number of its SeenIDs records
-	ids          map[Digest]uint32 // when each id was accepted, in milliseconds after from
+	ids          map[Digest]uint32 // when each id was accepted, in milliseconds after `from`
 }
 
 // A rememberedID is an accepted id with the values that undo restores.

@@ -42,14 +42,14 @@ func (k EntityKind) String() string {
 // An Entity is the stored record of a queue, topic or subscription.
 type Entity struct {
 	ID           SubqueueID
-	DeadLetterID SubqueueID // of its dead-letter subqueue; zero for a topic (DLQ-1)
+	DeadLetterID SubqueueID // the id of its dead-letter subqueue; zero for a topic (DLQ-1)
 	Kind         EntityKind
-	Path         Path // in the case it was created with (NAME-6)
+	Path         Path // with upper and lower case as it was created (NAME-6)
 	Config       Config
 	CreatedAt    Instant
 	UpdatedAt    Instant       // when the description last changed (RT-1)
 	UnpinnedIdle time.Duration // the AutoDeleteOnIdle that unpinning restores; zero if not pinned (OPS-9)
-	TransferID   SubqueueID    // of its transfer dead-letter subqueue (DLQ-3)
+	TransferID   SubqueueID    // the id of its transfer dead-letter subqueue (DLQ-3)
 }
 
 // A Rule selects messages of a topic for a subscription (semantics §14).

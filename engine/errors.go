@@ -87,7 +87,7 @@ type PropertyError struct {
 	Property string // Service Bus' name of the property
 	Value    string // as the caller gave it
 	Kind     error
-	SubCode  int // of ERR-3; zero means 40000
+	SubCode  int // the code of ERR-3; zero means 40000
 	Text     string
 }
 

@@ -36,7 +36,7 @@ const (
 	EventEntityCreated
 	EventEntityUpdated     // Reason lists the changed properties, with both values of the status; or is "pin" or "unpin"
 	EventEntityDeleted     // Count messages were deleted with it
-	EventEntityAutoDeleted // it was idle for too long; Count messages were deleted with it
+	EventEntityAutoDeleted // deleted because it was idle; Count messages were deleted with it
 	EventRuleAdded
 	EventRuleRemoved
 	EventPurged // Count messages were removed in one step of a purge; Reason is the filter that selected them, if any, shortened
@@ -166,7 +166,7 @@ type Event struct {
 	To       Path       // where the message went: dead-letter subqueue, destination of a move; empty otherwise
 	Actor    string     // the client or operator, as far as known; empty for the broker itself
 	Reason   string     // the DeadLetterReason, or the cause in short
-	Count    int64      // the number of messages, in an entity's or a purge's event
+	Count    int64      // how many messages were deleted with an entity or purged; how many events are missing at an EventGap
 	Audit    bool       // an operator's action, stored with the batch that contains it (§21a)
 
 	Session string // the id of the session, in a session's event
@@ -228,8 +228,8 @@ func (p HistoryCursor) Before(q HistoryCursor) bool {
 
 // A HistoryQuery selects events of a History. The zero value selects all.
 type HistoryQuery struct {
-	Key    Key           // of one message; zero for any
-	Path   Path          // of an entity with its subqueues and, for a topic, its subscriptions; empty for any
+	Key    Key           // only events of this message; zero for any
+	Path   Path          // only events of this entity, its subqueues and, for a topic, its subscriptions; empty for any
 	Kinds  []EventKind   // empty for any
 	Audit  bool          // only operators' actions
 	From   Instant       // inclusive; zero for no bound

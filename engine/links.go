@@ -13,7 +13,7 @@ type lineKind uint8
 const (
 	attachedLinks lineKind = iota // all links
 	waitingLinks                  // with credit, or waiting for a session: they keep an entity from being idle (IDLE-8) and count against Limits.Receives; those with a selector are in the line of its index
-	peekingLinks                  // the same for links that only browse
+	peekingLinks                  // links that only browse, with credit; counted in the same way
 	noWaitLinks                   // links that do not wait (NoWait), at subqueues without sessions
 	lineKinds
 )

@@ -151,7 +151,7 @@ func (ns *Namespace) MemoryShare() *MemoryShare { return ns.share }
 type MemoryShare struct {
 	memory  *Memory
 	used    atomic.Int64 // the bytes that set last recorded
-	counted bool         // it is counted in memory.shares
+	counted bool         // whether memory.shares counts this namespace
 	full    atomic.Bool
 }
 
@@ -205,7 +205,7 @@ func (s *MemoryShare) Full() bool {
 	if !s.full.Load() {
 		return false
 	}
-	top := s.maxTotal(s.used.Load() / memoryResumePercent * 100) // with the refused message it would use more
+	top := s.maxTotal(s.used.Load() / memoryResumePercent * 100) // as if the refused message were added, which may exceed the equal share
 	if s.memory.used.Load() < top/100*memoryResumePercent {
 		s.full.Store(false)
 		return false

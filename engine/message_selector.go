@@ -63,7 +63,7 @@ type selectorIndex struct {
 	links   int       // attached links with this selector
 	lines   linkLines // only waitingLinks is used: links that have credit
 	next    Seq       // the number from which messages have not been examined
-	step    int64     // of the subqueue, when it last examined a message; see catchUpSelectors
+	step    int64     // the subqueue's step when it last examined a message; see catchUpSelectors
 	matched order     // selected messages; not counted as memory, because they are delivered at once
 	changed order     // messages to examine again, at most maxChanged; not counted as memory
 }

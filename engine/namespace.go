@@ -28,10 +28,10 @@ func (k *Keys) issued(key Key) bool { return uint64(key)>>40 == k.epoch>>40 }
 // Options are the options of New.
 type Options struct {
 	Limits Limits
-	Keys   *Keys         // of the store's epoch
+	Keys   *Keys         // keys of the store's epoch
 	Nonce  func() uint64 // random, for lock tokens
 	Rules  *Rulebook     // kept up to date for senders that evaluate rules before a send; nil if none do
-	Memory *Memory       // of the process; nil for no limit
+	Memory *Memory       // the memory of the process; nil for no limit
 	// InMemory means that the store keeps its records in memory, so that bodies and its
 	// copies of the records count.
 	InMemory bool
@@ -63,7 +63,7 @@ type Namespace struct {
 	sortedEntities []*entity    // by folded path, must not be changed; nil after an entity was added or removed
 
 	transactions transactions
-	access       []AccessRule // of the namespace, by folded name; never changed in place
+	access       []AccessRule // the namespace's own rules, sorted by folded name; never changed in place
 	settings     settings
 	damaged      map[Key]damagedEntry
 	expiryWatch  expiryWatch
@@ -91,9 +91,9 @@ type entity struct {
 	transfer      *subqueue // its transfer dead-letter subqueue; nil only while a namespace is loaded
 	topic         *entity   // nil except for a subscription
 	subs          []*entity
-	rules         []Rule          // of a subscription, by folded name
+	rules         []Rule          // for a subscription: its rules, sorted by folded name
 	detachedRules []*compiledRule // its compiled rules, while it is not in the namespace
-	bytes         int64           // of the subqueues of a root entity and of its subscriptions
+	bytes         int64           // at a root entity: the size of its subqueues and those of its subscriptions
 	charged       int64           // the charge against the quota of the same subqueues
 	credit        int             // links that wait, with credit or for a session, here and, for a topic, at its subscriptions
 	attached      int             // at a root entity: links here and at its subscriptions, including idle ones

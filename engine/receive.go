@@ -40,11 +40,11 @@ type link struct {
 	Link
 	subqueue  *subqueue
 	credit    int
-	served    bool           // it has got a message
+	served    bool           // whether the link got a message
 	took      *string        // the id of the session that it got; nil if none yet
 	session   *session       // the session itself, while the link is attached
-	rank      int64          // in the line of links waiting for a session; zero if it never waited
-	index     *selectorIndex // of its selector, while the link is attached; nil if none
+	rank      int64          // its rank among the links that wait for a session; zero if it never waited
+	index     *selectorIndex // the index of its selector, while the link is attached; nil if none
 	waitTurn  int64          // increases with each link that begins to wait at its subqueue
 	next      Seq            // of a browsing link: the number from which to deliver messages next
 	positions [lineKinds]linePosition

@@ -21,7 +21,7 @@ type compiledRule struct {
 	correlation *filter.Correlation
 	sql         *filter.SQL
 	action      *filter.Action
-	compileErr  error // it was restored from the store and cannot be compiled: it selects nothing
+	compileErr  error // why the rule, restored from the store, cannot be compiled; it then selects nothing
 }
 
 // compile compiles a rule; its errors are *RuleError.
@@ -68,10 +68,10 @@ type ruleIndex struct {
 	always     []*compiledRule // true filters, sorted by sortKey
 	correlated filter.Index[*compiledRule]
 	sql        []*compiledRule
-	set        *RuleSet // of sql; nil if none
+	set        *RuleSet // the rules in sql; nil if there are none
 	others     int      // rules without a SQL filter, including false and broken ones
 
-	correlations int // of the others, including broken ones
+	correlations int // rules among the others that have a correlation filter, including broken ones
 
 	account *account // of the rules; nil if they are not counted
 }

@@ -12,7 +12,7 @@ import (
 // A Submission is a message to be sent: checked and packed by Submit, outside the owner's
 // loop.
 type Submission struct {
-	Key          Key // of its content, and of its body if that was staged
+	Key          Key // the key of its content, and of its body if that was staged
 	Content      Packed
 	Body         []byte // nil if staged or empty; must not be changed any more
 	Staged       bool   // the body was given to Store.Stage under Key
@@ -21,7 +21,7 @@ type Submission struct {
 	TTL          time.Duration
 	ScheduledFor Instant
 	Plan         *Plan  // for a topic; nil to evaluate its rules during the send
-	Digest       Digest // of its MessageId; zero if it has none
+	Digest       Digest // the digest of its MessageId; zero if it has none
 
 	duplicate     bool     // set by markDuplicates
 	sharedContent *content // the content kept by a transaction; nil if Send makes one
@@ -260,8 +260,8 @@ func (ns *Namespace) admitSizes(e *entity, batch []Submission) error {
 
 // A requiredSpace is the room that messages take, in bytes.
 type requiredSpace struct {
-	charge int64 // of the quota of their entity
-	memory int64 // of the process's memory
+	charge int64 // counted against the quota of their entity
+	memory int64 // taken from the process's memory
 }
 
 // admitSpace returns an error if e or the process has no room for n.

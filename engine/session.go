@@ -9,7 +9,7 @@ import (
 // without a session, the only one that an entity without sessions accepts (SES-13, SES-14).
 type SessionRequest struct {
 	Want SessionWant
-	ID   string // of a NamedSession
+	ID   string // the id of a NamedSession
 }
 
 // SessionWant is how a receiver chooses its session (SES-2).

@@ -29,7 +29,7 @@ type sessionLock struct {
 	link      *link // nil if it detached without releasing the session, or before a restart
 	locked    order // the session's locked messages; the last of them has the session's deadline
 	heapIndex int   // in sessions.locked
-	toServe   bool  // it is in sessions.toServe, until the lock ends
+	toServe   bool  // whether the session is in sessions.toServe
 }
 
 // A sessionState is the state that receivers store in a session for later receivers (SES-11).
@@ -60,7 +60,7 @@ type sessions struct {
 	peak      int // the largest len(byID) since it was empty
 
 	accepting []*link     // links waiting for the next session, by rank
-	noWait    int         // of these, links with NoWait
+	noWait    int         // how many links in accepting have NoWait
 	toServe   sessionLine // locked ones that may have messages for their links, in the order of service
 
 	watch *sessionWatch // the namespace's; nil in tests

@@ -273,9 +273,9 @@ type SessionRow struct {
 	Attached                            bool    // its receiver is attached; otherwise the lock stays until it expires
 	StateSet                            bool
 	StateSize                           int     // bytes
-	ChangedAt                           Instant // of the state; zero if not set
+	ChangedAt                           Instant // when the state was set; zero if there is none
 	OldestAt                            Instant // when its first message was enqueued; zero if it has none
-	NextSeq                             Seq     // of the message to be received next; zero if none
+	NextSeq                             Seq     // the number of the message to be received next; zero if there is none
 }
 
 // SessionRows lists up to limit sessions in id order, starting at from. It has no effect.

@@ -39,7 +39,7 @@ type content struct {
 	stored       bool
 	unreferenced bool // nothing refers to it any more, as of the last commit
 	staged       bool // its body was stored ahead of it
-	inGarbage    bool // it is in changes.garbage, or dropped
+	inGarbage    bool // whether it is in changes.garbage, or was dropped
 }
 
 func (m *message) size() int64 { return m.content.size + m.Extra.size() }
@@ -123,7 +123,7 @@ type subqueue struct {
 
 	dueAt      Instant // when something is due here; zero if never
 	heapIndex  int     // in Namespace.due; -1 if not in it
-	inRotation bool    // in Namespace.rotation instead
+	inRotation bool    // whether it is in Namespace.rotation instead
 }
 
 func (ns *Namespace) newSubqueue(id SubqueueID, path Path, e *entity, dead bool) *subqueue {

@@ -29,7 +29,7 @@ const (
 type transactions struct {
 	open      map[TxID]*transaction
 	deadlines txDeadlines // all of them
-	usage     txUsage     // by all of them, whether overdue or not
+	usage     txUsage     // the usage of all of them, whether overdue or not
 }
 
 type transaction struct {
@@ -39,7 +39,7 @@ type transaction struct {
 	heapIndex  int     // in transactions.deadlines
 	operations []txOperation
 	messages   int                    // number of messages to be sent
-	settled    map[LockToken]struct{} // by its operations
+	settled    map[LockToken]struct{} // the tokens that its operations settle
 	usage      txUsage
 	confined   bool // further operations must be at the same entity and partition; see Confine
 }

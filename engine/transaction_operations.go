@@ -207,7 +207,7 @@ func (ns *Namespace) addOperation(now Instant, t *transaction, o txOperation) {
 // partition of it if it is partitioned.
 type txScope struct {
 	entity string // folded name
-	key    string // of the partition; empty if it is unknown or the entity is not partitioned
+	key    string // the partition key; empty if it is unknown or the entity is not partitioned
 }
 
 // Error texts of a confined transaction, as Service Bus writes them.
