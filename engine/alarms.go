@@ -188,8 +188,7 @@ func (s *alarms) before(at Instant) (i, j int) {
 	return i, j
 }
 
-// from returns the position of the first alarm that is not before a, or the position behind the
-// last chunk if there is none.
+// from returns the position of the first alarm that is a or later, as before does.
 func (s *alarms) from(a alarm) (i, j int) {
 	if i = s.chunk(a); i == len(s.chunks) {
 		return i, 0

@@ -252,8 +252,8 @@ func (ns *Namespace) forwardRefused(now Instant, d pendingForward) *forwardRefus
 // has changed.
 const forwardRetryDelay = time.Second
 
-// outgoing is the state of forwarding from a subqueue. It is kept whether the subqueue
-// forwards or not.
+// outgoing is the state of forwarding from a subqueue. It is up to date even if the subqueue does
+// not forward its messages.
 //
 // INVARIANT: held contains the ready messages that are never forwarded and the ready dead letters
 // that were passed over; rejected counts the latter. The subqueue's order has no ready bit for

@@ -246,7 +246,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 
 // collect adds to b the contents that lost their last reference in an earlier batch and that
 // no delivery reads any more. Those of this batch wait for the next one, so that a delivery
-// can still find the body it is about to hand out.
+// of this batch can still read its body.
 func (ns *Namespace) collect(b *Batch) {
 	var loose map[Key]bool // a send that was undone and retried discards its staged bodies each time
 	for _, k := range ns.changes.collectable {

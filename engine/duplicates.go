@@ -27,9 +27,9 @@ func (d Digest) isSet() bool { return d != Digest{} }
 func (m *message) digest() Digest { return DigestOf(m.packed().MessageID()) }
 
 // A duplicateHistory holds the MessageIds that an entity with duplicate detection has accepted and
-// remembers, whatever became of the messages (DUP-9). They are grouped by time of acceptance
-// in maps without pointers, which are dropped as a whole; an id whose window has passed is
-// not found, even while its map is kept.
+// remembers, even if the messages do not exist any more (DUP-9). They are grouped by time of
+// acceptance in maps without pointers, which are dropped as a whole; an id whose window has passed
+// is not found, even while its map is kept.
 //
 // When a window is made longer, ids whose window has passed must not count as duplicates again, so
 // floor is set to the beginning of the old window. In the store, floor is a SeenIDs without digests,

@@ -30,10 +30,11 @@ func (b ExpiryCursor) after(p Path) alarm {
 	}
 }
 
-// ExpiringFrom lists up to limit messages behind a position that expire by until, in subqueues for
-// which covers is true, and returns the position to continue from. next is when the first
-// message that was not listed expires, or zero if there is none. Locked and deferred messages
-// and dead letters are not listed, because they do not expire while they are in that state.
+// ExpiringFrom lists up to limit messages after the position `from` that expire at or before `until`,
+// in subqueues for which covers returns true. `to` is the position to continue from, and next is when
+// the first message that was not listed expires, or zero if there is none. Locked and deferred
+// messages and dead letters are not listed, because they do not expire while they are in that
+// state.
 func (ns *Namespace) ExpiringFrom(from ExpiryCursor, until Instant, limit int, covers func(Path) bool) (rows []Row, to ExpiryCursor, next Instant) {
 	var line cursorHeap
 	for _, h := range ns.subqueues {
@@ -146,8 +147,8 @@ type ExpiryWatch struct {
 	MissedTo uint64          // the field To of the last MissedExpiries that was handled
 }
 
-// WatchExpiry begins or continues the expiry watch: from now on messages that come to expire
-// before Next are recorded, see MissedExpiries and ExpiryChanged. A namespace has one watch.
+// WatchExpiry begins or continues the expiry watch: from now on, it records messages that
+// get an expiry before a.Next; see MissedExpiries and ExpiryChanged. A namespace has one watch.
 func (ns *Namespace) WatchExpiry(a ExpiryWatch) {
 	v := &ns.expiryWatch
 	v.seen, v.next, v.reach = a.Seen, a.Next, a.Reach

@@ -113,8 +113,8 @@ func (ns *Namespace) insertCopy(now Instant, sub *entity, cp Message, c *content
 	}
 }
 
-// copyDeadLetterReason returns why a copy goes straight to the dead-letter subqueue of its
-// subscription (§6.2), or nil if it does not.
+// copyDeadLetterReason returns the reason for dead-lettering a copy as soon as it is in its
+// subscription (§6.2), or nil if there is none.
 func (ns *Namespace) copyDeadLetterReason(sub *entity, m *message) *Extra {
 	if sub.requiresSession() && !m.hasSession() { // MSG-10
 		return sessionIDMissing()

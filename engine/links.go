@@ -99,7 +99,7 @@ func (q *linkLines) remove(k lineKind, l *link) {
 	line.n--
 }
 
-// all iterates over a line. The link that was yielded may be removed meanwhile.
+// all iterates over a line. The link that was yielded may be removed during the iteration.
 func (q *linkLines) all(k lineKind) iter.Seq[*link] {
 	return func(yield func(*link) bool) {
 		for l := q[k].first; l != nil; {

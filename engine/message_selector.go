@@ -89,7 +89,7 @@ func (h *subqueue) updateSelectors(m *message) {
 	}
 }
 
-// removeFromSelectors removes m, which leaves h, from the indexes.
+// removeFromSelectors removes m from the indexes, because it is removed from h.
 func (h *subqueue) removeFromSelectors(m *message) {
 	for _, s := range h.selectors {
 		s.remove(m.Seq)

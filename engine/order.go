@@ -226,7 +226,7 @@ func (o *order) first() *message {
 }
 
 // readyFrom iterates over the ready messages from number seq upwards, without visiting
-// others. The order may change meanwhile, as for from.
+// others. Messages may be added and removed during the iteration, as for from.
 func (o *order) readyFrom(seq Seq) iter.Seq[*message] {
 	return func(yield func(*message) bool) {
 		for next := max(seq, 0); next >= 0 && o.inRange(next); { // negative after the highest possible number
@@ -271,9 +271,9 @@ func (o *order) last() *message {
 	return p.msgs[p.index(digit(at, 0))]
 }
 
-// from iterates over the messages from number seq upwards, ready or not. The order may change
-// meanwhile, even near the current message: a message is yielded if it is there when its turn
-// comes.
+// from iterates over the messages from number seq upwards, ready or not. Messages may be added
+// and removed during the iteration, even near the current message: a message is yielded if it
+// exists when the iteration reaches its number.
 func (o *order) from(seq Seq) iter.Seq[*message] {
 	return func(yield func(*message) bool) {
 		for next := max(seq, 0); next >= 0; { // negative after the highest possible number

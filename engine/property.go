@@ -293,7 +293,8 @@ func metadataProperty(kinds []EntityKind) Property {
 }
 
 // entityProperty is a property that accepts a path of this namespace, or an absolute URI with
-// that path, which is kept as well. If the text is the present path, neither changes.
+// that path, which is stored as well. If the text is the present path, the stored path and URI do
+// not change.
 func entityProperty(name string, kinds []EntityKind, fields func(*Config) (path, address *string)) Property {
 	p := Property{Name: name, Type: EntityProperty, Kinds: kinds}
 	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {

@@ -388,8 +388,8 @@ func (ns *Namespace) deliverToLink(now Instant, h *subqueue, l *link, m *message
 // the work for one step is done. On the way it makes the changes that are due (TTL-19, TTL-31,
 // PROP-11).
 func (ns *Namespace) nextDeliverable(now Instant, h *subqueue) *message {
-	// Expired locks and due scheduled messages come first, also those of its topic: an older
-	// message may be among them (SEQ-8).
+	// First end expired locks and activate scheduled messages, also those of h's topic, because an
+	// older message may be among them (SEQ-8).
 	if !ns.catchUp(now, h) {
 		ns.requestMatch(h)
 		return nil

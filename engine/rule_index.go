@@ -202,7 +202,7 @@ func (s *RuleSet) Plan(c Content) *Plan {
 }
 
 // A Rulebook has the present RuleSet of every topic with SQL rules. It is safe for concurrent
-// use; the namespace that it was given to updates it.
+// use; the namespace that has it in its Options updates it.
 type Rulebook struct{ sets sync.Map } // of *RuleSet by folded path
 
 // Of returns a topic's RuleSet, or nil if it has no SQL rules.

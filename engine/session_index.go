@@ -415,7 +415,7 @@ func (r *sortedSessions) join(i int) {
 	r.chunks = shrinkSlice(slices.Delete(r.chunks, i+1, i+2))
 }
 
-// from iterates over the sessions from an id upwards. r must not change meanwhile.
+// from iterates over the sessions from an id upwards. r must not change during the iteration.
 func (r *sortedSessions) from(id string) iter.Seq[*session] {
 	return func(yield func(*session) bool) {
 		for i := r.chunk(id); i < len(r.chunks); i++ {

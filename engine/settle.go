@@ -97,8 +97,8 @@ func (ns *Namespace) settleable(now Instant, s *Settlement) (m *message, h *subq
 }
 
 // maxSettleGrowth is how many bytes a settlement may add to a message when memory is full:
-// a reason and a few properties. Receiving goes on at the limit, but settlements must
-// not fill memory further.
+// a reason and a few properties. Messages can be received and settled then, but settlements must
+// not take much more memory.
 const maxSettleGrowth = 1 << 10
 
 // admitGrowth returns an error if memory is full and s adds more than maxSettleGrowth.

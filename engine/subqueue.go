@@ -172,8 +172,8 @@ func (h *subqueue) withSessionLock(m *message) Message {
 	return v
 }
 
-// lockEnd returns the latest end of m's lock, as far as it is known: Forever in a session,
-// because it may be renewed with the session.
+// lockEnd returns the latest time at which m's lock can end without another change of m: Forever in
+// a session, because renewing the session's lock does not change m.
 func (h *subqueue) lockEnd(m Message) Instant {
 	if h.sessions != nil {
 		return Forever
@@ -181,8 +181,8 @@ func (h *subqueue) lockEnd(m Message) Instant {
 	return m.LockedUntil
 }
 
-// nextChange returns when time alone will next change m, or zero if never. A message locked in a
-// session waits for the session's alarm.
+// nextChange returns when m will next change without a request, or zero if never. For a message
+// locked in a session it is zero, because the session's lock ends the message's lock.
 func (h *subqueue) nextChange(m Message) Instant {
 	if h.sessions != nil && m.Locked() {
 		return 0
@@ -295,7 +295,7 @@ func (h *subqueue) resize(bytes, charge int64) {
 	root.charged += charge
 }
 
-// nextDue returns when time alone will change something here, or zero if never.
+// nextDue returns when Sweep next has something to do for h, or zero if never.
 func (h *subqueue) nextDue() Instant {
 	var at Instant
 	if a, ok := h.expiring.first(); ok {

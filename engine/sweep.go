@@ -23,7 +23,7 @@ func (ns *Namespace) NextDue() Instant {
 // whether more is due. Every step judges the messages that it uses (TTL-31), so that requests
 // get the same results without Sweep, with three exceptions: only Sweep forwards messages (§11)
 // and deletes idle entities (§10); and clients that wait for a message, a session or the loss of
-// a session's lock depend on Sweep where the cause is time alone.
+// a session's lock depend on Sweep if no request causes it.
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 	work -= ns.endOverdue(now, (work+1)/2) // neither transactions nor subqueues wait for all of the others
 	for ns.collectDue(now); work > 0 && len(ns.rotation) > 0; ns.collectDue(now) {
@@ -138,7 +138,8 @@ func (ns *Namespace) applyVerdict(now Instant, h *subqueue, m *message) (stays b
 		case Unlock:
 			end := h.withSessionLock(m).LockedUntil
 			ns.unlock(now, h, m, EventLockLost, "")
-			// It was exhausted at that moment, even if by now it has expired as well (DC-4).
+			// If its deliveries were exhausted when the lock ended, this takes precedence, even
+			// if the message has expired since (DC-4).
 			if Judge(h.terms, m.Message, end) == DeadLetterExhausted {
 				ns.deadLetter(now, h, m, maxDeliveryCountExceeded(h.terms.MaxDeliveries))
 				return false
@@ -227,7 +228,7 @@ func (d *dueSubqueues) Pop() any {
 	return h
 }
 
-// Upcoming contains the times of the next changes by time alone, by kind; zero means never.
+// Upcoming contains, by kind, the times of the next changes that need no request; zero means never.
 type Upcoming struct {
 	Expiry     Instant // a message expires
 	Activation Instant // a scheduled message becomes available

@@ -193,7 +193,7 @@ func (u UnplannedMessage) Plan() *Plan {
 }
 
 // UnplannedMessages returns the messages that a transaction will send so far, in order, if any of
-// them goes to a topic with SQL rules; otherwise, and if the transaction is over, none.
+// them is sent to a topic with SQL rules. Otherwise, or if the transaction is over, it returns nil.
 // Messages that wait in a transaction have no plans: these would keep rules in memory, and be
 // out of date with the next change of a rule.
 func (ns *Namespace) UnplannedMessages(id TxID) (out []UnplannedMessage) {
