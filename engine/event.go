@@ -92,7 +92,7 @@ const (
 	EventSceneAdded       // a scene was added to the library; Reason is its id and title
 	EventSceneRemoved     // a scene was removed from the library; Reason is its id
 
-	// Events of the server, as EventReadOnly above.
+	// Events of the server, like EventReadOnly: Path is empty.
 	EventMemoryFull // sends are rejected, because the memory limit is reached
 	EventMemoryFree // sends are accepted again
 )

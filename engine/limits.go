@@ -242,8 +242,8 @@ func (l Limits) Complete(kind EntityKind, c Config) Config {
 	return c
 }
 
-// completeUpdate returns the description that results from updating an entity from was to c:
-// complete, except for fields that were left to the documented default, so that an update
+// completeUpdate returns the description that results from updating an entity with the description
+// `was` to c: complete, except for fields that were left to the documented default, so that an update
 // without new values changes nothing.
 func (l Limits) completeUpdate(kind EntityKind, was, c Config) Config {
 	l.Defaults = Config{

@@ -465,7 +465,7 @@ func (w *sessionWatch) noteAll(h *subqueue) {
 // WatchSession makes WatchedSessionsAvailable report a session as soon as a message of it can be
 // received while no receiver holds it, or when its entity is deleted or rejects receivers
 // (SES-20). Messages that are ready when the watch begins are not reported: the caller checks the
-// session itself. p is written as in [SessionAccepted].
+// session itself. p must be the Path of the [SessionAccepted].
 func (ns *Namespace) WatchSession(p Path, id string) {
 	if ns.watch.watched == nil {
 		ns.watch.watched = map[watchedSession]bool{}

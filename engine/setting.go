@@ -9,8 +9,9 @@ import (
 )
 
 // A Setting is a stored value that is neither an entity nor a message: a named view, an alert
-// rule, a job. The package that sets it chooses the key and interprets the value, which is
-// opaque to the engine. A change of a setting adds no event; the caller adds one if needed.
+// rule or a job, for example. The package that sets it chooses the key and interprets the value,
+// which is opaque to the engine. A change of a setting adds no event; the caller adds one if
+// needed.
 type Setting struct {
 	Key       string // "view/late orders": case matters, and the part before the slash identifies its owner
 	Value     string // opaque bytes; may be empty

@@ -41,7 +41,7 @@ type Store interface {
 	// returns; a soft one may be lost in a crash, but never out of order.
 	Commit(ctx context.Context, b *Batch) error
 	// Body opens a body for reading. The error is ErrMessageNotFound if there is none. The
-	// reader stays valid when the body is dropped meanwhile.
+	// reader stays valid if the body is dropped before it is closed.
 	Body(ctx context.Context, k Key) (io.ReadSeekCloser, error)
 	// Epoch returns a number that every open increases, from 1; it fits 24 bits.
 	Epoch() uint64
