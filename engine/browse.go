@@ -356,7 +356,7 @@ func (ns *Namespace) Horizon(p Path, edges []Instant) []HorizonSpan {
 	return spans
 }
 
-// Expiring returns the next n messages to expire, soonest first.
+// Expiring returns the n messages of the namespace that expire next, soonest first.
 func (ns *Namespace) Expiring(n int) []Row {
 	var next cursorHeap
 	for _, h := range ns.subqueues {

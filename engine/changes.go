@@ -19,7 +19,7 @@ type changes struct {
 	subqueues   map[SubqueueID]struct{}
 	rules       map[RuleID]struct{}
 	sessions    map[SessionID]struct{} // sessions whose state changed
-	contents    []*content             // new ones
+	contents    []*content             // new contents
 	bodies      map[*content][]byte    // bodies of new contents, unless staged or empty
 	garbage     []*content             // contents that lost their last reference since the last commit
 	collectable []*content             // contents that lost their last reference before that, and that no delivery reads any more

@@ -63,7 +63,7 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	ns.changes.hard = true
 	ns.changes.addUndo(undo{kind: undoOther, other: func() {
 		ns.removeEntity(e)
-		for _, h := range e.subqueues() { // empty maps that were kept for reuse
+		for _, h := range e.subqueues() { // empty maps are counted while they are kept for reuse
 			ns.account.add(-h.account.bytes)
 		}
 	}})
@@ -391,7 +391,8 @@ func (ns *Namespace) Delete(now Instant, p Path, actor string) error {
 	return nil
 }
 
-// deleteEntity removes e, and a topic's subscriptions with it (IDLE-11).
+// deleteEntity removes e and, with a topic, its subscriptions (IDLE-11). It ends their links, and adds
+// an event of the given kind for each entity.
 func (ns *Namespace) deleteEntity(now Instant, e *entity, kind EventKind, actor string) {
 	gone := append(slices.Clone(e.subs), e)
 	tell := func(g *entity) *Event {

@@ -167,7 +167,7 @@ type Event struct {
 	Actor    string     // the client or operator, as far as known; empty for the broker itself
 	Reason   string     // the DeadLetterReason, or the cause in short
 	Count    int64      // how many messages were deleted with an entity or purged; how many events are missing at an EventGap
-	Audit    bool       // an operator's action, stored with the batch that contains it (§21a)
+	Audit    bool       // whether it is an operator's action; it is then stored with the batch that contains the action (§21a)
 
 	Session string // the id of the session, in a session's event
 

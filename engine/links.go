@@ -242,7 +242,7 @@ func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
 				return
 			}
 			looks--
-			if !noted { // next changes below, even if the selector skips m
+			if !noted { // for undo: l.next changes below, even if the selector skips m
 				noted = true
 				ns.noteCredit(l)
 			}

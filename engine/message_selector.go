@@ -24,8 +24,8 @@ type MessageSelector struct {
 	Matches func(c *Candidate) bool
 }
 
-// A Candidate is a stored message while selectors are evaluated. It is decoded once for
-// all of them. Do not keep it after MessageSelector.Matches returns.
+// A Candidate is a stored message as passed to selectors. It is decoded once for all of
+// them. Do not keep it after MessageSelector.Matches returns.
 type Candidate struct {
 	Message Message
 	Content Content
@@ -68,8 +68,8 @@ type selectorIndex struct {
 	changed order     // messages to examine again, at most maxChanged; not counted as memory
 }
 
-// maxChanged is how many returned messages an index tracks one by one. With more it examines
-// all messages again from the first of them.
+// maxChanged is how many changed messages an index tracks one by one. If there are more, it examines
+// all messages again, from the first changed one on.
 const maxChanged = 256
 
 // updateSelectors removes m, which was added to h or changed, from the indexes and marks it
@@ -236,7 +236,7 @@ type waitingLine struct {
 func (f waitingLine) first() *link { return f.lines[waitingLinks].first }
 
 // waitingLines are the waiting lines of a subqueue as a heap, with the line of the link that has
-// waited longest first. So delivering a message does not cost more the more links there are.
+// waited longest first. The cost of a delivery does not grow with the number of links.
 type waitingLines []waitingLine
 
 func (h *subqueue) waitingLines() *waitingLines {

@@ -173,7 +173,7 @@ func (o *order) leaf(seq Seq) *page {
 	return p
 }
 
-// path returns the pages of each level for seq; all of them must exist.
+// path returns, by level, the pages on the way to seq; all of them must exist.
 func (o *order) path(seq Seq) (path [maxLevel + 1]*page) {
 	p := o.root
 	for level := o.level; level > 0; level-- {

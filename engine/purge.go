@@ -188,7 +188,7 @@ func (ns *Namespace) BeginBatchDelete(now Instant, p Path, count int, before Ins
 }
 
 // BeginSessionBatchDelete is BeginBatchDelete for the messages of the session that the
-// receiver id holds; other sessions' messages stay (BDEL-8). Without the session's lock it
+// receiver `id` holds; other sessions' messages stay (BDEL-8). Without the session's lock it
 // returns ErrSessionLockLost.
 func (ns *Namespace) BeginSessionBatchDelete(now Instant, id LinkID, count int, before Instant) (BatchDelete, error) {
 	l, _, err := ns.sessionOfLink(now, id)

@@ -402,7 +402,8 @@ func (ns *Namespace) CancelScheduled(now Instant, p Path, seqs []Seq, actor stri
 	return nil
 }
 
-// scheduledAt returns scheduled messages by number, and their subqueue.
+// scheduledAt returns the scheduled messages with these numbers, and their subqueue. It returns
+// ErrMessageNotFound if one of them is not scheduled any more, or is due.
 func (ns *Namespace) scheduledAt(now Instant, p Path, seqs []Seq) (*subqueue, []*message, error) {
 	h, err := ns.subqueue(p)
 	if err != nil {

@@ -63,7 +63,9 @@ func sessionIDMissing() *Extra {
 	return &Extra{Reason: ReasonNoSession, Description: "Session enabled entity doesn't allow a message whose session identifier is null."}
 }
 
-// admitSession checks whether a receiver may be attached to h with this request.
+// admitSession checks whether a receiver may be attached to h with this request. It returns
+// ErrNotAllowed if only one of h and the request is for sessions, and ErrSessionLocked if the named
+// session is locked.
 func (ns *Namespace) admitSession(now Instant, h *subqueue, want SessionRequest) error {
 	switch {
 	case h.sessions == nil && want.Want != NoSession:

@@ -262,8 +262,8 @@ func (ns *Namespace) renew(now Instant, h *subqueue, m *message, client string) 
 }
 
 // SettleAll is Settle for several deliveries, all or none: if one cannot be settled it
-// returns that error, and nothing has changed. A delivery that is named twice is an error,
-// because it is settled by then (LOCK-7).
+// returns that error, and nothing has changed. If a delivery is named twice, the second
+// settlement fails (LOCK-7).
 func (ns *Namespace) SettleAll(now Instant, all []Settlement) error {
 	return ns.settleTogether(all, func(s Settlement) error { return ns.Settle(now, s) })
 }

@@ -101,7 +101,7 @@ type Owner struct {
 	Dashboard string // URL, for people; empty if not published
 	Admin     string // URL of Service Bus REST; empty if not published
 	AMQP      string // host and port; empty if not published
-	Host      string // name of its machine
+	Host      string // the name of its machine
 	// Peer is the host and port at which it accepts requests forwarded by other servers;
 	// empty if it accepts none.
 	Peer  string

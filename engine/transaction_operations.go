@@ -169,7 +169,8 @@ func (ns *Namespace) receiveInTxError(now Instant, id TxID) error {
 	return Refuse(ErrNotAllowed, "Messages cannot be received in a transaction. Receive them first and settle them in the transaction.")
 }
 
-// addOperation adds an operation to a transaction. The first one starts its time (TX-2).
+// addOperation adds an operation to a transaction. The first operation starts the transaction's
+// time (TX-2).
 func (ns *Namespace) addOperation(now Instant, t *transaction, o txOperation) {
 	x := &ns.transactions
 	ends, first := t.deadline, len(t.operations) == 0
