@@ -194,7 +194,8 @@ func (ns *Namespace) maxHops() int64 { return min(ns.limits.ForwardHops, math.Ma
 
 func (ns *Namespace) hopsExhausted(m Message) bool { return int64(m.Hops) >= ns.maxHops() }
 
-// A forwardRefusal is the reason why a message is not forwarded, as the Extra of a dead letter.
+// A forwardRefusal is the reason why a message is not forwarded: the Extra with which it may be
+// dead-lettered, and whether a later try may succeed.
 type forwardRefusal struct {
 	Extra
 	temporary   bool // the destination may accept the same message later
@@ -266,7 +267,7 @@ type outgoing struct {
 	retryFrom   Seq        // the number in held from which to try messages again; zero if none
 	retryAt     Instant    // when to retry a message that the destination refused for now (FWD-8); zero or past means at once
 
-	lacksMemory bool // the last try failed for lack of memory
+	lacksMemory bool // whether the last try failed for lack of memory
 }
 
 // A forwardKey holds the properties of a destination that decide whether it ever accepts a

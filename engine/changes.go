@@ -10,7 +10,7 @@ import "slices"
 type changes struct {
 	log    []undo    // since the last Seal
 	sealed savepoint // the position in the log and in the effects at the last Seal
-	hard   bool      // a change must be durable before its caller is answered
+	hard   bool      // whether a change must be durable before its caller gets an answer
 
 	messages    []*message // those with flagDirty; may include messages that were dropped or undone
 	dropped     map[Key]struct{}
@@ -27,7 +27,7 @@ type changes struct {
 	seen        []*entity              // entities that remembered or forgot MessageIds
 	access      bool                   // the namespace's rules changed
 	settings    map[string]struct{}    // keys of changed settings
-	setAside    []Key                  // damaged messages
+	setAside    []Key                  // the keys of damaged messages that were set aside
 	leftLocks   bool                   // the last batch left out locks
 }
 

@@ -56,7 +56,7 @@ type rememberedID struct {
 	digest   Digest
 	newest   Instant // the previous newest of its generation
 	after    uint32  // its previous value in the generation, if repeated
-	repeated bool    // the generation already had the id
+	repeated bool    // whether the generation already had the id
 }
 
 // maxDigests is the maximum number of digests in one SeenIDs, so that a store can keep it in one

@@ -124,7 +124,7 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 			continue
 		}
 		if _, _, sub := p.Subscription(); !sub && Path(to).Fold() == p.Fold() {
-			continue // it may not exist yet
+			continue // itself, which may not exist yet
 		}
 		if e := ns.entities[Path(to).Fold()]; e == nil || e.Kind == Subscription {
 			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, SubCode: 40401, Text: "The queue or topic '" + shorten.To(to, 260) + "' that '" + name + "' names does not exist."}

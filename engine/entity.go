@@ -98,9 +98,9 @@ const DefaultRule = "$Default"
 type Meter struct {
 	Subqueue   SubqueueID
 	NextSeq    Seq     // the number the next message gets
-	LastUsed   Instant // when the idle clock was last reset, coarse (IDLE-17)
-	AccessedAt Instant // last send, or receiver attached, or creation of a subscription; coarse (RT-2)
-	Duplicates uint64  // messages dropped as duplicates since it was created; coarse
+	LastUsed   Instant // when the idle clock was last reset; the stored value may be older by idleResetPeriod (IDLE-17)
+	AccessedAt Instant // time of the last send, attach of a receiver, or creation of a subscription; the stored value may be older (RT-2)
+	Duplicates uint64  // messages dropped as duplicates since the entity was created; the stored value may be lower
 }
 
 // A Status determines whether clients can send to an entity and receive from it (semantics §1.4).

@@ -53,7 +53,7 @@ const (
 	EventTouched // an operator used a temporary entity, to keep it from being deleted
 	EventCopied  // an operator sent a copy of the message to To; the message stays
 
-	EventForwarded      // forwarded to To automatically; Seq is the new number, for a topic the topic's
+	EventForwarded      // forwarded to To automatically; Seq is the number that To assigned
 	EventDuplicate      // accepted and dropped: its MessageId was seen before (DUP-2)
 	EventUnmatched      // accepted and dropped: no subscription selected it (FILT-6)
 	EventSessionLocked  // a receiver locked the session Session

@@ -102,9 +102,9 @@ func (v *expiryWatch) arm(at Instant, k Key) {
 	}
 }
 
-// lock adds message k, which is locked until `until`, to missed if the lock may last until less than
-// reach before the message expires: it then may expire as soon as the lock ends, without having been
-// listed (TTL-20). v may be nil.
+// lock is called when message k, which expires at `expires`, is locked until `until`. It adds k to
+// missed if the lock may still last when `expires` is less than reach away: the message may then
+// expire when the lock ends, without having been listed (TTL-20). v may be nil.
 func (v *expiryWatch) lock(expires, until Instant, k Key) {
 	if v != nil && expires != 0 && expires.Add(-v.reach) < until {
 		v.addMissed(k)

@@ -179,7 +179,7 @@ func (ns *Namespace) byKey(k Key) (*message, *subqueue, error) {
 
 // The mutators insert, put and drop follow. Every change of a message goes through them.
 
-// insert adds a new message. INVARIANT: indexes are a function of the records.
+// insert adds a new message with the record v and the content c, and returns it.
 func (ns *Namespace) insert(v Message, c *content) *message {
 	m := &message{Message: v, content: c}
 	ns.changes.addUndo(undo{kind: undoInsert, m: m})

@@ -235,7 +235,7 @@ func (ns *Namespace) BatchDeleteSlice(now Instant, d *BatchDelete, limit int) er
 			return nil
 		}
 		d.from = m.Seq + 1
-		if m.EnqueuedAt > d.before || m.Extra != nil && m.Extra.DeadAt > d.began || !ns.applyVerdict(now, h, m) { // or it had expired
+		if m.EnqueuedAt > d.before || m.Extra != nil && m.Extra.DeadAt > d.began || !ns.applyVerdict(now, h, m) { // applyVerdict returns false if m had expired
 			continue
 		}
 		ns.drop(m)

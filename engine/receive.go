@@ -336,7 +336,7 @@ func (ns *Namespace) serveLinks(now Instant, h *subqueue, most int) {
 		if line.index != nil {
 			m = ns.nextMatch(now, h, line.index, &looks)
 		}
-		if m == nil { // its links keep their positions
+		if m == nil { // the links of this line keep their positions in it
 			q.removeFirst()
 			continue
 		}

@@ -96,7 +96,7 @@ func (ns *Namespace) admitReplace(now Instant, m *message, from *subqueue, mv Mo
 // An editReason is the reason of an event about a message before or after an edit. It identifies
 // the counterpart of that message.
 type editReason struct {
-	from bool // the counterpart is the message before the edit
+	from bool // whether the counterpart is the message before the edit
 	key  Key  // zero if there is not exactly one counterpart
 	seq  Seq
 	at   Path

@@ -264,7 +264,7 @@ type requiredSpace struct {
 	memory int64 // taken from the process's memory
 }
 
-// admitSpace returns an error if e or the process has no room for n.
+// admitSpace returns ErrQuota if e has no room for n, and ErrMemoryFull if the process has none.
 func (ns *Namespace) admitSpace(e *entity, n requiredSpace) error {
 	if err := ns.checkQuota(e, n.charge); err != nil {
 		return err

@@ -363,7 +363,7 @@ func (ns *Namespace) lockCapacity(s *session) int64 {
 	return ns.limits.SessionLocks - int64(s.locked())
 }
 
-// offerSessionOf offers the session of m, which may not be locked any more.
+// offerSessionOf calls offer for the session of m, after m was unlocked or removed.
 func (ns *Namespace) offerSessionOf(h *subqueue, m *message) {
 	if h.sessions == nil {
 		return

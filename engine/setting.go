@@ -13,7 +13,7 @@ import (
 // which is opaque to the engine. A change of a setting adds no event; the caller adds one if
 // needed.
 type Setting struct {
-	Key       string // "view/late orders": case matters, and the part before the slash identifies its owner
+	Key       string // such as "view/late orders": case matters, and the part before the slash identifies the owner
 	Value     string // opaque bytes; may be empty
 	ChangedAt Instant
 }

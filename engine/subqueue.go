@@ -12,9 +12,9 @@ type message struct {
 type alarmFlags int64
 
 const (
-	flagStored   alarmFlags = 1 << iota // the store has some version of it
-	flagDirty                           // the store's version is old; it is in changes.messages
-	flagLockOnly                        // dirty, but only by a lock, which may be stored later
+	flagStored   alarmFlags = 1 << iota // the store has a version of the message
+	flagDirty                           // the store's version is old; the message is in changes.messages
+	flagLockOnly                        // dirty only because of a lock, which may be stored later
 	flagBits     = 3
 	flagMask     = 1<<flagBits - 1
 )

@@ -240,7 +240,8 @@ func (ns *Namespace) Confine(now Instant, id TxID, confined bool) error {
 	return err
 }
 
-// admitScope checks whether an operation with this scope may be added to t.
+// admitScope returns ErrNotAllowed if t is confined and an operation with this scope is at another
+// entity or partition than an operation of t.
 func (t *transaction) admitScope(at txScope) error {
 	if !t.confined {
 		return nil
