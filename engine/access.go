@@ -206,8 +206,8 @@ func (ns *Namespace) RemoveEntityAccessRule(now Instant, p Path, name, actor str
 	})
 }
 
-// updateEntityAccess updates an entity's description with the rules that revise makes from a copy
-// of the present ones.
+// updateEntityAccess replaces the access rules in an entity's description by the result of revise,
+// which gets a copy of the present rules and may change it.
 func (ns *Namespace) updateEntityAccess(now Instant, p Path, actor string, revise func([]AccessRule) ([]AccessRule, error)) error {
 	e, err := ns.entityForAdmin(p)
 	if err != nil {

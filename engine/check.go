@@ -293,7 +293,8 @@ func (p *page) verify(level uint) (total, able int, err error) {
 	return total, able, nil
 }
 
-// verify returns an error if s breaks its invariants or does not contain exactly want.
+// verify returns an error if s breaks its invariants or does not contain exactly the alarms
+// in `want`.
 func (s *alarms) verify(want []alarm) error {
 	slices.SortFunc(want, alarm.compare)
 	var have []alarm

@@ -188,7 +188,7 @@ func (ns *Namespace) rememberID(now Instant, e *entity, d Digest) {
 	ns.reschedule(e.main)
 }
 
-// current returns the generation for ids accepted at an instant, or nil if a new one is needed.
+// current returns the generation for ids accepted at `at`, or nil if a new generation is needed.
 func (s *duplicateHistory) current(at Instant, window time.Duration) *generation {
 	if len(s.generations) == 0 {
 		return nil

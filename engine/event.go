@@ -138,7 +138,8 @@ var formerEventNames = map[string]string{
 	"token-made": "token-created", "link-made": "link-created",
 }
 
-// ServerEvent returns the kind with a name, if its events concern the server; see OfServer.
+// ServerEvent returns the kind with this name. ok is false if there is none, or if its events do not
+// concern the server; see OfServer.
 func ServerEvent(name string) (k EventKind, ok bool) {
 	i := slices.Index(eventNames[:], cmp.Or(formerEventNames[name], name))
 	if name == "" || i < 0 || !EventKind(i).OfServer() {

@@ -258,7 +258,7 @@ func (l Limits) completeUpdate(kind EntityKind, was, c Config) Config {
 	return l.Complete(kind, c).stored()
 }
 
-// unlessZero returns def, or zero if was is zero.
+// unlessZero returns def, or the zero value if `was` is zero.
 func unlessZero[T comparable](was, def T) (zero T) {
 	if was == zero {
 		return zero

@@ -15,7 +15,8 @@ var ErrMemoryFull = fmt.Errorf("%w: memory is full", ErrBusy)
 // A Memory counts the memory that the namespaces of a process use, and limits it. It
 // counts messages, sessions and entities by the rules of memory_account.go, not the memory that
 // the process has obtained from the system: that number changes late and at random, and
-// whether a send succeeds must not depend on it. It is safe for concurrent use. The zero Memory has no limit.
+// whether a send succeeds must not depend on it. It is safe for concurrent use. The zero Memory has
+// no limit.
 type Memory struct {
 	limit  int64
 	used   atomic.Int64

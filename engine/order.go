@@ -242,8 +242,8 @@ func (o *order) readyFrom(seq Seq) iter.Seq[*message] {
 	}
 }
 
-// firstFrom returns the first ready message from number seq, of which it uses the digits from
-// level down.
+// firstFrom returns the first ready message under p with number seq or higher, or nil if there is
+// none. p is a page of the given level, so only the digits of seq from that level down matter.
 func (p *page) firstFrom(level uint, seq Seq) *message {
 	i := digit(seq, level)
 	for rest := p.ready & (^uint64(0) << i); rest != 0; rest &= rest - 1 {
@@ -336,7 +336,8 @@ func (o *order) floor(seq Seq) (*page, Seq) {
 	return o.root.floor(o.level, seq)
 }
 
-// ceiling and floor use the digits of seq from level down.
+// ceiling and floor do the same under p, a page of the given level, so that only the digits of seq
+// from that level down matter.
 func (p *page) ceiling(level uint, seq Seq) (leaf *page, at Seq) {
 	i := digit(seq, level)
 	if level > 0 && p.has(i) {

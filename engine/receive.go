@@ -130,7 +130,8 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 	return nil
 }
 
-// admitReceiver checks whether l may have the session that it asks for.
+// admitReceiver checks whether l may be attached to h with the session that it requests, or without
+// one.
 func (ns *Namespace) admitReceiver(now Instant, h *subqueue, l Link) error {
 	if l.Mode == PeekOnly {
 		return ns.admitPeekLink(h, l.Session)

@@ -263,7 +263,7 @@ type RuleTrial struct {
 	After   *filter.Message // the message after the action; nil if there is none or it was not applied
 }
 
-// TryRule evaluates a rule, existing or being edited. The error is the one that AddRule would
+// TryRule evaluates a rule, existing or being edited. It returns the error that AddRule would
 // return for a rule that cannot be compiled.
 func TryRule(r Rule, m filter.Message, l Limits) (RuleTrial, error) {
 	t := RuleTrial{Rule: r}

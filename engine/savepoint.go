@@ -107,7 +107,7 @@ func (ns *Namespace) undo(u undo) {
 	}
 }
 
-// undoLock restores the details of a message's lock.
+// undoLock restores the details of the lock that a message had before the change u.
 func (ns *Namespace) undoLock(u undo) {
 	h := ns.subqueues[u.m.Subqueue]
 	if u.lock == (Lock{}) {

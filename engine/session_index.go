@@ -81,7 +81,8 @@ func (ss *sessions) get(id string) *session {
 	return s
 }
 
-// update updates the position of s after a change, and removes s if it is empty.
+// update adds s to the line of available sessions or removes it from there, after a change, and
+// removes s altogether if it is empty.
 func (ss *sessions) update(s *session) {
 	can := s.lock == nil && s.order.ready() > 0
 	if can {

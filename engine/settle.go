@@ -273,7 +273,7 @@ func (ns *Namespace) SettleAllInTx(now Instant, id TxID, all []Settlement) error
 	return ns.settleTogether(all, func(s Settlement) error { return ns.SettleInTx(now, id, s) })
 }
 
-// settleTogether calls do for each settlement. If one fails, it undoes the ones before and returns
+// settleTogether calls `do` for each settlement. If one call fails, it undoes those before and returns
 // the error.
 func (ns *Namespace) settleTogether(all []Settlement, do func(Settlement) error) error {
 	before := ns.savepoint()

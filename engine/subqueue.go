@@ -242,8 +242,8 @@ func (h *subqueue) setAlarm(m *message) {
 	}
 }
 
-// changeMessage sets the values of m within the subqueue, updating only the indexes that they
-// affect.
+// changeMessage replaces the record of m by next, which is in h under the same number, and updates
+// only the indexes that depend on the difference.
 func (h *subqueue) changeMessage(m *message, next Message) {
 	was, will := classOf(m.Message), classOf(next)
 	if next.Extra != m.Extra {

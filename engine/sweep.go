@@ -183,7 +183,7 @@ func (ns *Namespace) freeDeleted(limit int) (done int) {
 	return len(gone) + 1
 }
 
-// dueSubqueues is a heap of subqueues by when something is due there.
+// dueSubqueues is a heap of subqueues by dueAt.
 type dueSubqueues []*subqueue
 
 // fix moves h to the position for h.dueAt, or removes it from the heap if that is zero.

@@ -335,7 +335,7 @@ func (k txUsage) admit(own, more txUsage) error {
 	return nil
 }
 
-// txDeadlines is a heap of transactions by when they are rolled back.
+// txDeadlines is a heap of transactions by deadline.
 type txDeadlines []*transaction
 
 // next returns when the next transaction is to be rolled back, or zero if there is none.
