@@ -86,14 +86,15 @@ func accessIndex(rules []AccessRule, name string) int {
 	return slices.IndexFunc(rules, func(r AccessRule) bool { return strings.EqualFold(r.Name, name) })
 }
 
-// updating returns r with the name and creation time of was, and with its keys where r has none.
+// updating returns r, the new values of the rule `was`, with the name and creation time of `was`, and
+// with the keys of `was` where r has none.
 func (r AccessRule) updating(was AccessRule) AccessRule {
 	r.Name, r.CreatedAt = was.Name, was.CreatedAt
 	r.PrimaryKey, r.SecondaryKey = cmp.Or(r.PrimaryKey, was.PrimaryKey), cmp.Or(r.SecondaryKey, was.SecondaryKey)
 	return r
 }
 
-// withKey returns r with one of its keys replaced, updated at now.
+// withKey returns r with the key of the given kind replaced, and with its update time set to now.
 func (r AccessRule) withKey(now Instant, which KeyKind, key string) AccessRule {
 	if which == PrimaryKey {
 		r.PrimaryKey = key
@@ -104,15 +105,16 @@ func (r AccessRule) withKey(now Instant, which KeyKind, key string) AccessRule {
 	return r
 }
 
-// Maximum lengths of an access rule's name (characters) and keys (bytes), as the SDKs have
-// them.
+// Maximum lengths of an access rule's name (characters) and keys (bytes), as in the
+// SDKs.
 const (
 	accessNameLength = 256
 	accessKeyLength  = 256
 )
 
 // checkAccess requires valid rules with distinct names, at most l.AccessRules of them, and
-// none for a subscription, to which its topic's rules apply. Rules equal to was are not checked.
+// none for a subscription, to which its topic's rules apply. It accepts rules without a check if an
+// update does not change them: `was` are the present ones.
 func (l Limits) checkAccess(kind EntityKind, was, rules []AccessRule) error {
 	if slices.Equal(was, rules) {
 		return nil
@@ -204,8 +206,8 @@ func (ns *Namespace) RemoveEntityAccessRule(now Instant, p Path, name, actor str
 	})
 }
 
-// updateEntityAccess updates an entity's description with the rules that revise makes from a copy
-// of the present ones.
+// updateEntityAccess replaces the access rules in an entity's description by the result of revise,
+// which gets a copy of the present rules and may change it.
 func (ns *Namespace) updateEntityAccess(now Instant, p Path, actor string, revise func([]AccessRule) ([]AccessRule, error)) error {
 	e, err := ns.entityForAdmin(p)
 	if err != nil {
@@ -250,8 +252,9 @@ func (ns *Namespace) EntityAccessRules(p Path) (rules []AccessRule, there bool) 
 }
 
 // SetAccessRule adds a rule to the namespace, or changes the rights and keys of the rule with
-// that name. An empty key leaves that key as it was. The namespace sets the rule's times.
-// RootAccessRule keeps all rights.
+// that name. An empty key leaves that key as it was. The namespace sets the rule's times. It returns
+// ErrNotAllowed for a RootAccessRule without ManageRight, and ErrQuota for a new rule beyond
+// Limits.AccessRules.
 func (ns *Namespace) SetAccessRule(now Instant, r AccessRule, actor string) (AccessRule, error) {
 	was, known := FindAccessRule(ns.access, r.Name)
 	did := CreatedAccess
@@ -306,7 +309,8 @@ func noAccessRule(name string) error {
 	return Refuse(ErrNoAccessRule, "The access rule '%s' does not exist.", shorten.To(name, 64))
 }
 
-// withAccessRule returns rules, sorted, with r added or in place of the rule of the same name.
+// withAccessRule returns a copy of rules, which are sorted by name, with r added or replacing the
+// rule of the same name.
 func withAccessRule(rules []AccessRule, r AccessRule) []AccessRule {
 	at, known := slices.BinarySearchFunc(rules, r, compareAccess)
 	rules = slices.Clone(rules)
@@ -321,8 +325,8 @@ func compareAccess(a, b AccessRule) int {
 	return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 }
 
-// setAccess is the only place where the namespace's rules change. A change without an actor,
-// such as the root rule of a new namespace, records no event.
+// setAccess replaces the namespace's rules, and records an audit event unless actor is empty, as for
+// the root rule of a new namespace. Only setAccess changes the rules.
 func (ns *Namespace) setAccess(now Instant, rules []AccessRule, what AccessAction, actor string) {
 	before := ns.access
 	ns.changes.addUndo(undo{kind: undoOther, other: func() { ns.access = before }})

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// An alarm is the time to look at a message again; it does not determine what happens then.
+// An alarm is the time at which a message expires, activates or unlocks. Judge decides then which of
+// these happens.
 // It holds no pointer, so that a million of them give the garbage collector nothing to scan.
 type alarm struct {
 	at  Instant
@@ -59,7 +60,8 @@ func (s *alarms) fill(all []alarm) {
 	s.count()
 }
 
-// count updates account. A chunk counts with its full capacity, unless it is the only one.
+// count updates the account after a change. A chunk counts with the capacity of a full one, but a
+// single chunk with its present capacity.
 func (s *alarms) count() {
 	takes := int64(len(s.chunks)) * chunkMemory
 	if len(s.chunks) == 1 {
@@ -150,7 +152,7 @@ func (s *alarms) cut(i int) {
 	s.last = shrinkSlice(slices.Delete(s.last, i, i+1))
 }
 
-// countBefore returns how many alarms are earlier than at. It adds the lengths of whole chunks
+// countBefore returns how many alarms have a time before `at`. It adds the lengths of whole chunks
 // and searches only one chunk.
 func (s *alarms) countBefore(at Instant) int {
 	i, n := s.before(at)
@@ -174,8 +176,8 @@ func (s *alarms) chunk(a alarm) int {
 	return i
 }
 
-// before returns the position of the first alarm at or after at, as chunk and index in it; if
-// there is none, the position behind the last chunk.
+// before returns the position of the first alarm whose time is `at` or later, as the index of a
+// chunk and the index in it; if there is none, it returns the position behind the last chunk.
 func (s *alarms) before(at Instant) (i, j int) {
 	earlier := func(a alarm, at Instant) int { return cmp.Compare(a.at, at) }
 	i, _ = slices.BinarySearchFunc(s.last, at, earlier)
@@ -186,8 +188,7 @@ func (s *alarms) before(at Instant) (i, j int) {
 	return i, j
 }
 
-// from returns the position of the first alarm that is not before a, or the position behind the
-// last chunk if there is none.
+// from returns the position of the first alarm that is a or later, as before does.
 func (s *alarms) from(a alarm) (i, j int) {
 	if i = s.chunk(a); i == len(s.chunks) {
 		return i, 0

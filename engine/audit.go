@@ -40,7 +40,7 @@ func (ns *Namespace) AuditSettings(now Instant, what SettingAction, actor string
 // other packages, as recorded in an EventSettingsChanged.
 type SettingAction struct {
 	Kind SettingActionKind // empty if nothing was done
-	Name string            // of the view, template, alert rule or job; the old name for Renamed…
+	Name string            // the name of the view, template, alert rule or job; for Renamed… the old name
 	To   string            // for Renamed…: the new name; for StartedJob: the job that it undoes, if any
 }
 

@@ -31,7 +31,8 @@ func (h *subqueue) forwards() bool {
 	return h.destination() != "" && h.entity.Config.Status.receives()
 }
 
-// nextForward returns when messages of h are to be forwarded or tried again, or zero if never.
+// nextForward returns when messages of h are to be forwarded or tried again: 1 if this is due at
+// once, and zero if there is nothing to forward.
 func (h *subqueue) nextForward() (at Instant) {
 	if h.order.ready()+h.forwarding.rejected == 0 || !h.forwards() {
 		return 0
@@ -67,9 +68,9 @@ func (ns *Namespace) forwardDue(now Instant, h *subqueue, limit int) (done int) 
 	return done
 }
 
-// forwardFirst moves the first message of h one hop. A refusal is found before anything changes
-// (FWD-3); the message is then dead-lettered, passed over, or tried again later. It returns the
-// number of changes.
+// forwardFirst forwards the first ready message of h to its destination, and returns the number of
+// changes. It checks whether the destination accepts the message before it changes anything (FWD-3);
+// if not, it dead-letters the message, passes it over, or leaves it for a later try.
 func (ns *Namespace) forwardFirst(now Instant, h *subqueue) (done int) {
 	m := h.order.first()
 	if !ns.applyVerdict(now, h, m) {
@@ -128,9 +129,10 @@ func (ns *Namespace) prepareForward(now Instant, h *subqueue, m *message) pendin
 	return d
 }
 
-// forwardMessage moves a message to its destination, as if it were sent there (FWD-9). This is not
-// a use of the source (IDLE-12). It counts as no change if the message is to be stored anyway, so
-// that a message just sent usually reaches its destination before its sender gets an answer.
+// forwardMessage moves a message to its destination, as if it were sent there (FWD-9). This does not
+// reset the idle clock of the source (IDLE-12). It returns how many changes count against the limit
+// of forwardDue: none for a queue if the next batch stores the message anyway, so that a message
+// just sent usually reaches its destination before its sender gets an answer.
 func (ns *Namespace) forwardMessage(now Instant, d pendingForward) (done int) {
 	if !d.m.hasFlag(flagDirty) {
 		done = 1
@@ -174,7 +176,7 @@ func (m *message) ttl() time.Duration {
 }
 
 // forwardedExtra returns m's Extra after it is forwarded from h, as receivers see it. For a dead
-// letter, Source becomes the entity where it died (DLQ-9).
+// letter, Source becomes the path of h's entity (DLQ-9).
 func (h *subqueue) forwardedExtra(m *message) *Extra {
 	old := m.copyExtra()
 	x := Extra{Reason: old.Reason, Description: old.Description, Source: old.Source, Properties: old.Properties, Rewritten: old.Rewritten}
@@ -192,7 +194,8 @@ func (ns *Namespace) maxHops() int64 { return min(ns.limits.ForwardHops, math.Ma
 
 func (ns *Namespace) hopsExhausted(m Message) bool { return int64(m.Hops) >= ns.maxHops() }
 
-// A forwardRefusal is the reason why a message is not forwarded, as the Extra of a dead letter.
+// A forwardRefusal is the reason why a message is not forwarded: the Extra with which it may be
+// dead-lettered, and whether a later try may succeed.
 type forwardRefusal struct {
 	Extra
 	temporary   bool // the destination may accept the same message later
@@ -250,8 +253,8 @@ func (ns *Namespace) forwardRefused(now Instant, d pendingForward) *forwardRefus
 // has changed.
 const forwardRetryDelay = time.Second
 
-// outgoing is the state of forwarding from a subqueue. It is kept whether the subqueue
-// forwards or not.
+// outgoing is the state of forwarding from a subqueue. It is up to date even if the subqueue does
+// not forward its messages.
 //
 // INVARIANT: held contains the ready messages that are never forwarded and the ready dead letters
 // that were passed over; rejected counts the latter. The subqueue's order has no ready bit for
@@ -264,7 +267,7 @@ type outgoing struct {
 	retryFrom   Seq        // the number in held from which to try messages again; zero if none
 	retryAt     Instant    // when to retry a message that the destination refused for now (FWD-8); zero or past means at once
 
-	lacksMemory bool // the last try failed for lack of memory
+	lacksMemory bool // whether the last try failed for lack of memory
 }
 
 // A forwardKey holds the properties of a destination that decide whether it ever accepts a
@@ -302,8 +305,8 @@ func (o *outgoing) unhold(m *message) {
 	}
 }
 
-// classify puts m where it belongs after it was added or changed: among the messages ready to
-// be forwarded or received, or in held.
+// classify updates the ready bit of m in h.order after m was added or changed, and adds m to held
+// instead if it is ready but never forwarded.
 func (h *subqueue) classify(m *message) {
 	stays := m.ready() && m.neverForwarded()
 	h.order.setReady(m.Seq, m.ready() && !stays)
@@ -348,8 +351,9 @@ func (h *subqueue) firstReadyFrom(seq Seq) (first *message) {
 	return first
 }
 
-// recheckDestination schedules all passed-over messages to be tried again if the destination is
-// another one, or accepts other messages now.
+// recheckDestination schedules all passed-over messages to be tried again if h has another
+// destination than the one that rejected them, or if the destination now accepts other messages. It
+// also sets the time of the next check.
 func (ns *Namespace) recheckDestination(now Instant, h *subqueue) {
 	h.forwarding.recheckAt = now.Add(forwardRetryDelay)
 	if ns.forwardKey(ns.entities[h.destination().Fold()]) != h.forwarding.destination {
@@ -357,7 +361,8 @@ func (ns *Namespace) recheckDestination(now Instant, h *subqueue) {
 	}
 }
 
-// retry makes up to limit of the passed-over messages ready to be tried again.
+// retry visits up to limit held messages from retryFrom on, and makes those that were passed over
+// ready to be tried again. It returns how many messages it visited, or 1 if there were none.
 func (h *subqueue) retry(limit int) (done int) {
 	next := Seq(0)
 	for m := range h.forwarding.held.from(h.forwarding.retryFrom) {
@@ -374,8 +379,8 @@ func (h *subqueue) retry(limit int) (done int) {
 	return max(done, 1)
 }
 
-// passOver leaves m where it is until the destination changes; messages behind it may be
-// forwarded.
+// passOver adds m to held, because its destination `to` rejects it, so that the messages behind it
+// can be forwarded. m is tried again when the destination changes.
 func (ns *Namespace) passOver(now Instant, h *subqueue, m *message, to *entity) {
 	if whose := ns.forwardKey(to); h.forwarding.rejected > 0 && whose != h.forwarding.destination {
 		h.forwarding.retryFrom = 1 // the others were passed over because of another destination

@@ -141,10 +141,10 @@ func (ns *Namespace) Message(k Key) (Row, error) {
 // Counts are exact numbers of messages (CNT-3, DEC-7).
 type Counts struct {
 	Active, Locked, Deferred, Scheduled int64
-	DeadLetter                          int64 // in the dead-letter subqueue, in any state
-	DeadLocked                          int64 // the locked ones in DeadLetter
-	Transfer                            int64 // the ones in Active that wait to be forwarded (FWD-14)
-	TransferDeadLetter                  int64 // in the transfer dead-letter subqueue, in any state
+	DeadLetter                          int64 // messages in the dead-letter subqueue, in any state
+	DeadLocked                          int64 // locked messages in DeadLetter
+	Transfer                            int64 // messages in Active that wait to be forwarded (FWD-14)
+	TransferDeadLetter                  int64 // messages in the transfer dead-letter subqueue, in any state
 }
 
 // ActiveMessageCount returns Service Bus' number of that name: it includes locked and
@@ -161,7 +161,7 @@ type EntityState struct {
 	Entity
 	Counts        Counts
 	SizeInBytes   int64 // a topic's includes its subscriptions; zero for a subscription, as on the wire
-	Bytes         int64 // of the entity's own messages, dead letters included
+	Bytes         int64 // size of the entity's own messages, dead letters included
 	Charged       int64 // bytes that count against its quota, at least SizeInBytes; see memory_account.go; zero for a subscription
 	AccessedAt    Instant
 	LastUsed      Instant
@@ -171,12 +171,12 @@ type EntityState struct {
 	KeptAlive     bool    // see Activity.KeptAlive
 	DeletesAt     Instant // when it deletes itself if it stays unused; zero if never, or while KeptAlive
 	Subscriptions int
-	Filters       FilterCounts // of a topic: the sum over its subscriptions
+	Filters       FilterCounts // for a topic: the sum over its subscriptions
 	Duplicates    uint64       // messages dropped as duplicates
 	RememberedIDs int          // MessageIds remembered to detect duplicates; those whose window has passed are removed a few at a time
 	Sessions      SessionCounts
 	Rules         []Rule // must not be changed
-	Uses          []Use  // of a temporary entity, latest first
+	Uses          []Use  // for a temporary entity: its use history, latest first
 }
 
 // FilterCounts counts the rules of a topic's subscriptions by kind of filter. True and false
@@ -185,7 +185,7 @@ type FilterCounts struct{ SQL, Correlation int }
 
 // SessionCounts counts the sessions of an entity that requires them.
 type SessionCounts struct {
-	Known     int // with messages, a lock or state
+	Known     int // sessions with messages, a lock or state
 	Available int // sessions that a receiver asking for the next one can get
 	Locked    int
 	WithState int
@@ -202,7 +202,8 @@ func (ns *Namespace) State(p Path) (EntityState, error) {
 	return s, nil
 }
 
-// States returns all entities of a kind, or all entities if kind is zero, sorted by path.
+// States returns the states of all entities of a kind, or of all entities if kind is zero, sorted by
+// path.
 func (ns *Namespace) States(kind EntityKind) []EntityState {
 	n := 0
 	for _, e := range ns.entities {
@@ -301,7 +302,7 @@ func (e *entity) counts() Counts {
 	return c
 }
 
-// Totals returns the counts of the whole namespace.
+// Totals returns the counts of the whole namespace and the number of its entities.
 func (ns *Namespace) Totals() (c Counts, entities int) {
 	for _, e := range ns.entities {
 		s := e.counts()
@@ -320,8 +321,10 @@ func (ns *Namespace) Totals() (c Counts, entities int) {
 // A HorizonSpan counts the messages that expire in a span of time, by what happens to them then.
 type HorizonSpan struct{ DeadLettered, Lost int64 }
 
-// Horizon counts the messages whose next change is their expiry, in the spans before, between and
-// after the edges, which ascend. An empty path means the whole namespace.
+// Horizon counts the messages whose next change is their expiry, in the subqueue p or, if p is empty,
+// in the whole namespace. edges are instants in ascending order. The first span of the result ends
+// before the first instant, each other one begins at an instant and ends before the next, and the
+// last has no end.
 func (ns *Namespace) Horizon(p Path, edges []Instant) []HorizonSpan {
 	spans := make([]HorizonSpan, len(edges)+1)
 	count := func(h *subqueue) {
@@ -353,7 +356,7 @@ func (ns *Namespace) Horizon(p Path, edges []Instant) []HorizonSpan {
 	return spans
 }
 
-// Expiring returns the next n messages to expire, soonest first.
+// Expiring returns the n messages of the namespace that expire next, soonest first.
 func (ns *Namespace) Expiring(n int) []Row {
 	var next cursorHeap
 	for _, h := range ns.subqueues {
@@ -424,7 +427,7 @@ func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 		if at != "" && before < 0 {
 			continue
 		}
-		here := at != "" && before == 0 // at is a subqueue of e and has not been reached
+		here := at != "" && before == 0 // `at` is a subqueue of e that has not been reached
 		for _, h := range e.subqueues() {
 			first := Seq(1)
 			switch {

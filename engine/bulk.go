@@ -8,27 +8,27 @@ type OperationKind uint8
 
 // The kinds of operations.
 const (
-	OperationDelete     OperationKind = iota + 1 // as DeleteMessage
-	OperationDeadLetter                          // as DeadLetterMessage
-	OperationMove                                // as Move
-	OperationCopy                                // as Move with Copy
-	OperationExtend                              // as Extend, by a duration or to an instant
-	OperationReschedule                          // as Reschedule
-	OperationSendNow                             // as SendNow
-	OperationReturn                              // as ReturnToActive
-	OperationPurge                               // as a Purge does (OPS-7): one event for all the messages of a subqueue
+	OperationDelete     OperationKind = iota + 1 // see DeleteMessage
+	OperationDeadLetter                          // see DeadLetterMessage
+	OperationMove                                // see Move
+	OperationCopy                                // see Move.Copy
+	OperationExtend                              // see Extend; by a duration, or to an instant
+	OperationReschedule                          // see Reschedule
+	OperationSendNow                             // see SendNow
+	OperationReturn                              // see ReturnToActive
+	OperationPurge                               // see Purge (OPS-7); adds one event for all the messages of a subqueue
 )
 
 // An Operation is a bulk operation on one of its messages.
 type Operation struct {
 	Target
 	Kind          OperationKind
-	To            Path          // of a move or copy; see Move.To
-	DropDuplicate bool          // of a move or copy, as in Move
-	Reason        string        // of OperationDeadLetter
-	Description   string        // of OperationDeadLetter
+	To            Path          // the destination of a move or copy; see Move.To
+	DropDuplicate bool          // for a move or copy; see Move.DropDuplicate
+	Reason        string        // for OperationDeadLetter
+	Description   string        // for OperationDeadLetter
 	ExtendBy      time.Duration // by how much to extend; zero to use Until
-	Until         Instant       // when the message is to expire or be enqueued; zero, of an extension, removes its own expiry
+	Until         Instant       // when the message is to expire or be enqueued; zero removes its own expiry, for OperationExtend
 }
 
 // A Target identifies a message in the subqueue where a caller saw it. A message that has since
@@ -43,15 +43,15 @@ type Target struct {
 type OperationResult struct {
 	Err    error  // nil if it succeeded
 	Before Row    // the message before the operation
-	After  Target // where the message or its copy is now; zero if it is nowhere, in several places, or was dropped as a duplicate
+	After  Target // where the message or its copy is now; zero if there is none or more than one, or if it was dropped as a duplicate
 
-	Until   Instant // of an extension or reschedule: the new time
-	Dropped bool    // of a move or copy: dropped as a duplicate
+	Until   Instant // the new time after an extension or reschedule
+	Dropped bool    // whether a move or copy dropped the message as a duplicate
 }
 
 // ApplyOperations applies each operation to its message (OPS-1 … OPS-8), independently of the
-// others: a failure concerns that message alone. Its error is ErrMessageNotFound if the message
-// is no longer where the caller saw it.
+// others: a failure concerns that message alone. The Err of its result is ErrMessageNotFound if the
+// message is no longer where the caller saw it.
 func (ns *Namespace) ApplyOperations(now Instant, operations []Operation, actor string) []OperationResult {
 	out := make([]OperationResult, len(operations))
 	var from []*subqueue // the subqueues that messages were purged from
@@ -143,8 +143,9 @@ func (ns *Namespace) targetOf(k Key) Target {
 	return Target{Key: k, Path: h.path, Seq: m.Seq}
 }
 
-// copyAt returns the target of the copy with number seq at its destination, or the zero Target if
-// the destination does not have it, such as a topic, which passes it on to its subscriptions.
+// copyAt returns the target of the copy of `from` that Move made at `to` under number seq. An empty
+// `to` means the destination that Move chooses then. The result is the zero Target if the message is
+// not there, as at a topic, which passes it on to its subscriptions.
 func (ns *Namespace) copyAt(to Path, from Row, seq Seq) Target {
 	if to == "" {
 		to = from.Path.Entity()

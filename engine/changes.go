@@ -9,25 +9,25 @@ import "slices"
 // separate, because a step whose caller was answered is never undone, even while it is dirty.
 type changes struct {
 	log    []undo    // since the last Seal
-	sealed savepoint // the position in the log and in the effects at that time
-	hard   bool      // a change must be durable before its caller is answered
+	sealed savepoint // the position in the log and in the effects at the last Seal
+	hard   bool      // whether a change must be durable before its caller gets an answer
 
-	messages    []*message // with dirty set; may include messages that were dropped or undone
+	messages    []*message // those with flagDirty; may include messages that were dropped or undone
 	dropped     map[Key]struct{}
 	meters      []*subqueue
-	entities    map[SubqueueID]*entity // nil value if dropped
+	entities    map[SubqueueID]*entity // changed entities; the value is nil for a dropped one
 	subqueues   map[SubqueueID]struct{}
 	rules       map[RuleID]struct{}
-	sessions    map[SessionID]struct{} // whose state changed
-	contents    []*content             // new ones
+	sessions    map[SessionID]struct{} // sessions whose state changed
+	contents    []*content             // new contents
 	bodies      map[*content][]byte    // bodies of new contents, unless staged or empty
 	garbage     []*content             // contents that lost their last reference since the last commit
 	collectable []*content             // contents that lost their last reference before that, and that no delivery reads any more
 	deleted     []*subqueue            // deleted with their entity; their messages are freed after Seal
-	seen        []*entity              // that remembered or forgot MessageIds
+	seen        []*entity              // entities that remembered or forgot MessageIds
 	access      bool                   // the namespace's rules changed
 	settings    map[string]struct{}    // keys of changed settings
-	setAside    []Key                  // damaged messages
+	setAside    []Key                  // the keys of damaged messages that were set aside
 	leftLocks   bool                   // the last batch left out locks
 }
 
@@ -47,7 +47,7 @@ const (
 	undoOther
 )
 
-// undo is one before-image.
+// An undo holds the values before one change, by kind, to undo it.
 type undo struct {
 	kind   undoKind
 	m      *message
@@ -62,7 +62,7 @@ type undo struct {
 	lock   Lock // on m
 	seen   rememberedID
 	rank   sessionRank
-	other  func() // undoes a rare change; of undoOther, h is set if the change concerns one entity alone
+	other  func() // for undoOther: undoes a change that has no kind of its own; h is set if the change concerns one entity alone
 }
 
 func newChanges() changes {
@@ -90,8 +90,9 @@ func (c *changes) unmarkDirty(m *message) {
 	}
 }
 
-// discard notes that nothing refers to k any more. The step may be undone, or a topic's
-// activation may refer to k again, so the next commit checks.
+// discard adds k, to which no message refers any more, to the garbage. The step may be undone, or a
+// topic's activation may refer to k again, so clean counts the references once more after the next
+// commit.
 func (c *changes) discard(k *content) {
 	if !k.inGarbage {
 		k.inGarbage = true
@@ -110,13 +111,13 @@ func (c *changes) markMeter(h *subqueue) {
 type Effects struct {
 	Batch      *Batch
 	Events     []Event
-	Accepted   []SessionAccepted // before any delivery to their links
+	Accepted   []SessionAccepted // the sessions that links got; report them before Deliveries
 	Deliveries []Delivery
 	Ended      []LinkEnded
 }
 
-// Pending reports whether a batch must be committed before any caller is answered (hard), and
-// whether one waits that may be committed later (soft).
+// Pending reports whether the changes must be committed before any caller is answered (hard), and
+// whether there are changes to commit at all (soft).
 func (ns *Namespace) Pending() (hard, soft bool) {
 	c := &ns.changes
 	soft = c.access || len(c.entities)+len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.collectable)+len(c.seen) > 0
@@ -135,10 +136,9 @@ func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive /
 	return fx
 }
 
-// FlushHard is Flush for the changes that must be durable now and those that go with them.
-// Messages whose only change is a lock stay behind, for a later Flush: most are completed before
-// it comes, so their locks are never stored. A crash loses locks that were not stored, and frees
-// their messages (DEC-12).
+// FlushHard is Flush with a batch that leaves out messages whose only change is a lock. A later
+// Flush stores these locks, unless the messages are completed before, as most are. A crash loses
+// locks that were not stored, and makes their messages available again (DEC-12).
 func (ns *Namespace) FlushHard(now Instant) Effects {
 	ns.changes.leftLocks = true
 	fx := ns.takeEffects()
@@ -164,8 +164,8 @@ func (ns *Namespace) takeEffects() Effects {
 	return fx
 }
 
-// ReuseEvents takes back the slice Effects.Events for later events, which overwrite it. No reader
-// may use it any more.
+// ReuseEvents keeps the memory of events, an earlier Effects.Events, for later events. The slice is
+// overwritten, so the caller must not use it any more.
 func (ns *Namespace) ReuseEvents(events []Event) {
 	clear(events) // the records that they refer to may be large
 	if n := cap(events); n > cap(ns.eventBuffer) && n <= 2*likelyEvents {
@@ -246,7 +246,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 
 // collect adds to b the contents that lost their last reference in an earlier batch and that
 // no delivery reads any more. Those of this batch wait for the next one, so that a delivery
-// can still find the body it is about to hand out.
+// of this batch can still read its body.
 func (ns *Namespace) collect(b *Batch) {
 	var loose map[Key]bool // a send that was undone and retried discards its staged bodies each time
 	for _, k := range ns.changes.collectable {

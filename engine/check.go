@@ -20,7 +20,7 @@ func (ns *Namespace) Check() error {
 	return nil
 }
 
-// INVARIANT: the namespace's access rules are sorted by name, and names are unique.
+// checkAccess checks that the namespace's access rules are sorted by name, and names are unique.
 func (ns *Namespace) checkAccess() error {
 	for i, r := range ns.access {
 		if i > 0 && compareAccess(ns.access[i-1], r) >= 0 {
@@ -30,8 +30,8 @@ func (ns *Namespace) checkAccess() error {
 	return nil
 }
 
-// INVARIANT: a setting is found by its key, the bytes of all settings are counted, and their
-// order, once computed, is that of the keys.
+// checkSettings checks that a setting is found by its key, the bytes of all settings are counted,
+// and their order, once computed, is that of the keys.
 func (ns *Namespace) checkSettings() error {
 	bytes := int64(0)
 	for key, s := range ns.settings.byKey {
@@ -53,7 +53,7 @@ func invariantError(at Path, format string, args ...any) error {
 	return fmt.Errorf("%q: %s", at, fmt.Sprintf(format, args...))
 }
 
-// INVARIANT: an entity is found by its folded path, its subqueues by their ids, and a
+// checkEntities checks that an entity is found by its folded path, its subqueues by their ids, and a
 // subscription through its topic, in path order.
 func (ns *Namespace) checkEntities() error {
 	subqueues, top := 0, 0
@@ -149,8 +149,8 @@ func (ns *Namespace) checkSubqueues() error {
 	return nil
 }
 
-// INVARIANT: order, lists by class, alarms, counts and bytes of a subqueue are a function of
-// its messages.
+// checkSubqueue checks that order, lists by class, alarms, counts and bytes of a subqueue are a
+// function of its messages.
 func (ns *Namespace) checkSubqueue(h *subqueue) error {
 	var count [classes]int64
 	var bytes int64
@@ -293,7 +293,8 @@ func (p *page) verify(level uint) (total, able int, err error) {
 	return total, able, nil
 }
 
-// verify returns an error if s breaks its invariants or does not contain exactly want.
+// verify returns an error if s breaks its invariants or does not contain exactly the alarms
+// in `want`.
 func (s *alarms) verify(want []alarm) error {
 	slices.SortFunc(want, alarm.compare)
 	var have []alarm
@@ -309,8 +310,8 @@ func (s *alarms) verify(want []alarm) error {
 	return nil
 }
 
-// INVARIANT: a subqueue with something due is in the rotation, or in the heap at the time of its
-// next alarm; an entity's idle alarm is never late.
+// checkDue checks that a subqueue with something due is in the rotation, or in the heap at the time
+// of its next alarm; an entity's idle alarm is never late.
 func (ns *Namespace) checkDue() error {
 	for i, h := range ns.due {
 		if h.heapIndex != i || ns.subqueues[h.id] != h || h.dueAt <= 0 || i > 0 && ns.due[(i-1)/2].dueAt > h.dueAt {
@@ -342,8 +343,8 @@ func (ns *Namespace) checkDue() error {
 	return nil
 }
 
-// INVARIANT: messages are those of existing subqueues and of deleted ones that have not been
-// freed; contents count the messages that refer to them.
+// checkMessages checks that messages are those of existing subqueues and of deleted ones that have
+// not been freed; contents count the messages that refer to them.
 func (ns *Namespace) checkMessages() error {
 	n := 0
 	refs := map[*content]int32{}
@@ -371,9 +372,9 @@ func (ns *Namespace) checkMessages() error {
 	return nil
 }
 
-// INVARIANT: the store's records, changed by the pending batch, equal the state here. Of the
-// store, the engine knows only that a message is stored and not dirty; enginetest compares
-// the rest.
+// checkChanges checks that marks such as flagStored and flagDirty agree with the lists of changes.
+// Whether the store's records, changed by the pending batch, equal the state here is checked by
+// enginetest, because the engine does not read the store.
 func (ns *Namespace) checkChanges() error {
 	c := &ns.changes
 	listed, meters := map[*message]bool{}, map[*subqueue]bool{}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// INVARIANT: the account is the sum of the sizes, as memory_account.go counts them, of the records
-// and their indexes, with maps at the size to which they have grown.
+// checkAccount checks that the account is the sum of the sizes, as memory_account.go counts them,
+// of the records and their indexes, with maps at the size to which they have grown.
 func (ns *Namespace) checkAccount() error {
 	want := int64(ns.peakMessages) * messageEntry
 	for _, e := range ns.entities {
@@ -93,7 +93,8 @@ func (h *subqueue) checkCharge() error {
 	return nil
 }
 
-// INVARIANT: a topic's rule index and its rulebook are functions of the rules of its subscriptions.
+// checkRuleIndex checks that a topic's rule index and its rulebook are functions of the rules of
+// its subscriptions.
 func (ns *Namespace) checkRuleIndex(e *entity) error {
 	s := &e.ruleIndex
 	rules := map[RuleID]bool{}
@@ -157,7 +158,7 @@ func sqlOf(rules map[RuleID]*compiledRule) func(func(*compiledRule) bool) {
 	}
 }
 
-// INVARIANT: an entity remembers MessageIds exactly if it detects duplicates, each at an
+// checkSeen checks that an entity remembers MessageIds exactly if it detects duplicates, each at an
 // instant of its generation; the generations are in order and none is empty; ids that the
 // store does not have yet are remembered, and are in the next batch.
 func (ns *Namespace) checkSeen() error {
@@ -221,8 +222,8 @@ func (s *duplicateHistory) verify() error {
 	return nil
 }
 
-// INVARIANT: every transaction has a deadline, and the soonest is first; the messages that
-// transactions send and settle, and the bytes that they keep, are counted.
+// checkTransactions checks that every transaction has a deadline, and the soonest is first; the
+// messages that transactions send and settle, and the bytes that they keep, are counted.
 func (ns *Namespace) checkTransactions() error {
 	x := &ns.transactions
 	all := txUsage{}

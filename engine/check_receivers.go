@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// INVARIANT: a link is at the subqueue it names, in the lines it belongs to; links are
+// checkLinks checks that a link is at the subqueue it names, in the lines it belongs to; links are
 // counted at the root entity, those that wait at their entity and its topic; and a subqueue
 // with a ready message and a link with credit needs a match.
 func (ns *Namespace) checkLinks() error {
@@ -81,7 +81,8 @@ func (ns *Namespace) checkLines(h *subqueue) error {
 	return nil
 }
 
-// checkLinesOf checks the lines of h, or those of the selector index s there.
+// checkLinesOf checks the lines of h, or those of the selector index s at h if s is not nil, and
+// returns the number of links in each.
 func (ns *Namespace) checkLinesOf(h *subqueue, lines *linkLines, s *selectorIndex) (there [lineKinds]int, err error) {
 	for k := range lines {
 		line, before := &lines[k], (*link)(nil)
@@ -101,8 +102,8 @@ func (ns *Namespace) checkLinesOf(h *subqueue, lines *linkLines, s *selectorInde
 	return there, nil
 }
 
-// checkServing compares the selector indexes at h with its links and messages, and looks for
-// links with credit that would never be served.
+// checkServing returns an error if the selector indexes at h do not agree with its links and messages,
+// or if a link with credit may get a message but h does not need a match.
 func (ns *Namespace) checkServing(h *subqueue) error {
 	links := map[string]int{}
 	for l := range h.links.all(attachedLinks) {
@@ -151,9 +152,9 @@ func checkIndex(h *subqueue, s *selectorIndex) error {
 	return nil
 }
 
-// INVARIANT: sessions are a function of the messages in their subqueue, their locks and their
-// states; a session with none of these does not exist. The last message locked in a session
-// has the session lock's deadline.
+// checkSessions checks that sessions are a function of the messages in their subqueue, their locks
+// and their states; a session with none of these does not exist. The last message locked in a
+// session has the session lock's deadline.
 func (ns *Namespace) checkSessions(h *subqueue) error {
 	if (h.sessions != nil) != (h.entity.requiresSession() && !h.dead) {
 		return invariantError(h.path, "there are sessions: %v", h.sessions != nil)
@@ -234,7 +235,7 @@ func (s *session) verify(w *session) error {
 	return nil
 }
 
-// INVARIANT: available sessions are in line by rank, locked ones in a heap by the end of
+// verify checks that available sessions are in line by rank, locked ones in a heap by the end of
 // their lock, and all of them in id order.
 func (ss *sessions) verify() error {
 	var line int
@@ -280,8 +281,8 @@ func (ss *sessions) verify() error {
 	return nil
 }
 
-// INVARIANT: a session that is locked for a link is that link's session; a link that waits
-// for a session is in line once; and where a link could get a session or a message, the
+// checkSessionLinks checks that a session that is locked for a link is that link's session; a link
+// that waits for a session is in line once; and where a link could get a session or a message, the
 // subqueue needs a match and the session is in the line of sessions to serve.
 func (ns *Namespace) checkSessionLinks(h *subqueue) error {
 	ss := h.sessions

@@ -237,22 +237,23 @@ func (p Packed) Content() (Content, error) {
 	return c, err
 }
 
-// MessageID returns one field without decoding the rest.
+// MessageID returns the MessageId without decoding other fields.
 func (p Packed) MessageID() string { return p.text(tagMessageID) }
 
-// SessionID returns one field without decoding the rest. For an empty one, see HasSessionID.
+// SessionID returns the SessionId without decoding other fields. If the result is empty,
+// HasSessionID reports whether p has the empty SessionId or none.
 func (p Packed) SessionID() string { return p.text(tagSessionID) }
 
-// HasSessionID is Content.HasSessionID without decoding the rest.
+// HasSessionID is Content.HasSessionID without decoding other fields.
 func (p Packed) HasSessionID() bool {
 	_, ok := p.field(tagSessionID)
 	return ok
 }
 
-// Subject returns one field without decoding the rest.
+// Subject returns the subject without decoding other fields.
 func (p Packed) Subject() string { return p.text(tagSubject) }
 
-// BodySize returns one field without decoding the rest, or zero if it is missing.
+// BodySize returns the size of the body in bytes without decoding other fields.
 func (p Packed) BodySize() int64 { return p.number(tagBodySize) }
 
 // Size returns how many bytes a message counts in quotas: header and body, without the preview
@@ -265,7 +266,8 @@ func (p Packed) Size() int64 {
 	return n
 }
 
-// Truncate leaves out fields of p so that the result is no longer than the given number of bytes.
+// Truncate returns p with at most the given number of bytes: it leaves out each field that does not
+// fit behind the fields kept before.
 func (p Packed) Truncate(most int) Packed {
 	if len(p) <= most {
 		return p

@@ -52,9 +52,9 @@ func (ns *Namespace) DamagedMessages() []DamagedMessage {
 // DamagedCount returns how many messages are damaged.
 func (ns *Namespace) DamagedCount() int { return len(ns.damaged) }
 
-// MarkDamaged takes the messages whose body is damaged out of their queues, when the store
-// finds this on reading; body is the key of their content. The store keeps them, and finds
-// the damage again when the body is read after a restart.
+// MarkDamaged takes all messages with the content `body` out of their queues and lists them as
+// damaged. Call it when the store finds damage while it reads a body; why names the damaged part.
+// The store keeps the messages, and finds the damage again when the body is read after a restart.
 func (ns *Namespace) MarkDamaged(now Instant, body Key, why string) {
 	var all []*message // usually one of millions, or none
 	for _, m := range ns.messages {

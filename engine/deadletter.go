@@ -69,7 +69,7 @@ func (ns *Namespace) SendVia(now Instant, via, to Path, batch []Submission, acto
 	return ns.acceptAll(now, v.to, batch, actor), nil
 }
 
-// A sendRoute is the destination of a send, and the entity that it goes via.
+// A sendRoute is the destination of a send, `to`, and the entity that it goes via, `by`.
 type sendRoute struct {
 	by, to   *entity
 	disabled bool // to is disabled

@@ -1,6 +1,7 @@
 package engine
 
-// takeMessage delivers m to a receiver: it either locks m or removes it.
+// takeMessage locks m or, for ReceiveAndDelete, removes it, and returns its delivery to a receiver.
+// The delivery pins m's body.
 func (ns *Namespace) takeMessage(now Instant, h *subqueue, m *message, mode Mode, client string) Delivery {
 	m.content.pins++
 	ns.changes.addUndo(undo{kind: undoPin, pinned: m.content})

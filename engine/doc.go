@@ -1,5 +1,5 @@
 // Package engine implements the rules of a message broker: queues, topics and subscriptions,
-// the operations on their messages, and what time does to them. It is pure: it reads no
+// the operations on their messages, and their changes over time. It is pure: it reads no
 // clock, starts no goroutine and does no I/O, so every rule can be tested at its exact
 // boundary.
 //
@@ -31,7 +31,7 @@
 //	entity            a queue, topic or subscription
 //	epoch             how many times a namespace has been opened; a server with an older epoch has lost it
 //	idle              unused for AutoDeleteOnIdle; then Sweep deletes the entity
-//	Judge             the function that decides what time has done to a message
+//	Judge             the function that decides which change of a message is due
 //	Keeper            opens the store of a namespace, and reopens it after losing the namespace
 //	key               identity of a message for life; in web/auth/token, a read-only link or an API token
 //	link              how a client sends or receives; in the engine always a receiver
@@ -47,7 +47,7 @@
 //	record            the stored form of an entity, message, session or setting
 //	rule              a subscription's filter, with an action that may change the copy
 //	Rulebook, Plan    SQL rules of topics; their results for a message, evaluated ahead
-//	scene             a scripted demonstration in a namespace of its own, with a clock one can turn
+//	scene             a scripted demonstration in a namespace of its own, whose clock can be turned
 //	session           messages with one SessionId, locked together; in AMQP, a group of links
 //	setting           a value stored with the namespace for other packages
 //	settle            complete, abandon, defer or dead-letter a delivery

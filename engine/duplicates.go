@@ -27,19 +27,20 @@ func (d Digest) isSet() bool { return d != Digest{} }
 func (m *message) digest() Digest { return DigestOf(m.packed().MessageID()) }
 
 // A duplicateHistory holds the MessageIds that an entity with duplicate detection has accepted and
-// remembers, whatever became of the messages (DUP-9). They are grouped by time of acceptance
-// in maps without pointers, which are dropped as a whole; an id whose window has passed is
-// not found, even while its map is kept.
+// remembers, even if the messages do not exist any more (DUP-9). They are grouped by time of
+// acceptance in maps without pointers, which are dropped as a whole; an id whose window has passed
+// is not found, even while its map is kept.
 //
-// A longer window would bring back ids whose own window has passed: floor prevents that. In the
-// store, floor is a SeenIDs without digests, and loading leaves out the ids that it covers.
+// When a window is made longer, ids whose window has passed must not count as duplicates again, so
+// floor is set to the beginning of the old window. In the store, floor is a SeenIDs without digests,
+// and loading leaves out the ids that were accepted by then.
 type duplicateHistory struct {
 	generations []*generation // oldest first; none is empty
 	floor       Instant       // ids accepted then or earlier are forgotten
 
 	unsaved []SeenIDs // records that the store does not have yet
 	dropped uint64    // the store has yet to drop its records up to this number; zero if none
-	dirty   bool      // in changes.seen
+	dirty   bool      // whether the entity is in changes.seen
 }
 
 // A generation holds the ids accepted in about a quarter of a window, so that there are at most
@@ -47,7 +48,7 @@ type duplicateHistory struct {
 type generation struct {
 	from, newest Instant
 	through      uint64            // the highest number of its SeenIDs records
-	ids          map[Digest]uint32 // when each id was accepted, in milliseconds after from
+	ids          map[Digest]uint32 // when each id was accepted, in milliseconds after `from`
 }
 
 // A rememberedID is an accepted id with the values that undo restores.
@@ -55,7 +56,7 @@ type rememberedID struct {
 	digest   Digest
 	newest   Instant // the previous newest of its generation
 	after    uint32  // its previous value in the generation, if repeated
-	repeated bool    // the generation already had the id
+	repeated bool    // whether the generation already had the id
 }
 
 // maxDigests is the maximum number of digests in one SeenIDs, so that a store can keep it in one
@@ -91,8 +92,8 @@ func (ns *Namespace) IsDuplicate(now Instant, p Path, messageID string) (bool, e
 }
 
 // markDuplicates marks the messages of a batch that are duplicates, of messages that e accepted
-// before or of earlier ones in the batch (DUP-10). It returns an error if e may not remember the
-// ids of the others.
+// before or of earlier ones in the batch (DUP-10). It returns ErrBusy if e has no room to remember
+// the ids of the others.
 func (ns *Namespace) markDuplicates(now Instant, e *entity, batch []Submission) error {
 	if e.seen == nil {
 		for i := range batch { // the batch may have been sent to another entity before
@@ -110,8 +111,8 @@ func (ns *Namespace) markDuplicates(now Instant, e *entity, batch []Submission) 
 	return ns.admitIDs(now, e, len(before))
 }
 
-// admitIDs returns ErrBusy if e would remember more ids than it may (§1.5): accepting a
-// duplicate undetected would be worse.
+// admitIDs returns ErrBusy if e would exceed Limits.DuplicateIDs with `more` new ids (§1.5). It does
+// not drop older ids to make room, because duplicates of their messages would then be accepted.
 func (ns *Namespace) admitIDs(now Instant, e *entity, more int) error {
 	if e.seen == nil || more == 0 {
 		return nil
@@ -123,8 +124,9 @@ func (ns *Namespace) admitIDs(now Instant, e *entity, more int) error {
 	return nil
 }
 
-// admitMoved checks a message that an operator moves to an entity: a duplicate there is an
-// error, unless the operator asked to have it dropped (OPS-1).
+// admitMoved reports whether a message that an operator moves is a duplicate at `to`. It returns
+// ErrDuplicate then, unless mv.DropDuplicate is set (OPS-1), and ErrBusy if `to` has no room to
+// remember its id.
 func (ns *Namespace) admitMoved(now Instant, to *entity, m *message, mv Move) (duplicate bool, err error) {
 	d := m.digest()
 	switch {
@@ -186,7 +188,7 @@ func (ns *Namespace) rememberID(now Instant, e *entity, d Digest) {
 	ns.reschedule(e.main)
 }
 
-// current returns the generation for ids accepted at an instant, or nil if a new one is needed.
+// current returns the generation for ids accepted at `at`, or nil if a new generation is needed.
 func (s *duplicateHistory) current(at Instant, window time.Duration) *generation {
 	if len(s.generations) == 0 {
 		return nil
@@ -239,8 +241,8 @@ func (ns *Namespace) dropDuplicate(now Instant, e *entity, m Message, c *content
 	ns.event(EventDuplicate, now, &message{Message: m, content: c}, e.main, actor, "")
 }
 
-// acceptDuplicate is dropDuplicate for a message that was sent. A scheduled duplicate gets a
-// number, as if it were stored, and no other message gets the same number (SCH-12).
+// acceptDuplicate is dropDuplicate for a message that was sent. It returns zero or, for a scheduled
+// message, a number that no other message gets, as if the message were stored (SCH-12).
 func (ns *Namespace) acceptDuplicate(now Instant, e *entity, s Submission, actor string) Seq {
 	m := Message{Key: s.Key, Content: s.Key, EnqueuedAt: now}
 	if s.ScheduledFor > now {
@@ -284,7 +286,8 @@ func (ns *Namespace) forgetIDs(now Instant, e *entity) {
 	ns.reschedule(e.main)
 }
 
-// extendWindow keeps ids whose window has passed from coming back under a longer window.
+// extendWindow sets floor to the beginning of the present window if the new description c has a
+// longer one, so that ids whose window has passed do not count as duplicates again.
 func (ns *Namespace) extendWindow(now Instant, e *entity, c Config) {
 	s, was := e.seen, e.Config.DuplicateWindow()
 	if s == nil || c.DuplicateWindow() <= was {
@@ -336,8 +339,8 @@ func (s *duplicateHistory) forget(r SeenIDs) {
 	}
 }
 
-// restoredSeen completes a load. Ids accepted in the future, by a clock that was ahead, count as
-// accepted now.
+// restoredSeen is called when all ids of e are restored. It moves generations that were accepted
+// after now, by a clock that was ahead, back in time so that they end at now.
 func (e *entity) restoredSeen(now Instant) {
 	if e.seen == nil {
 		return

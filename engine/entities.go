@@ -63,7 +63,7 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	ns.changes.hard = true
 	ns.changes.addUndo(undo{kind: undoOther, other: func() {
 		ns.removeEntity(e)
-		for _, h := range e.subqueues() { // empty maps that were kept for reuse
+		for _, h := range e.subqueues() { // empty maps are counted while they are kept for reuse
 			ns.account.add(-h.account.bytes)
 		}
 	}})
@@ -72,7 +72,8 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 	return e.Entity, nil
 }
 
-// admitEntity checks the arguments of Create before anything changes.
+// admitEntity checks the arguments of Create before anything changes. It returns the topic of a
+// subscription, or nil for other kinds.
 func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *entity, err error) {
 	if p.IsDeadLetter() {
 		return nil, RefuseCode(ErrNotAllowed, 40301, "A dead-letter queue cannot be created by itself: '%s'. Create its queue or subscription.", p)
@@ -123,7 +124,7 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 			continue
 		}
 		if _, _, sub := p.Subscription(); !sub && Path(to).Fold() == p.Fold() {
-			continue // it may not exist yet
+			continue // itself, which may not exist yet
 		}
 		if e := ns.entities[Path(to).Fold()]; e == nil || e.Kind == Subscription {
 			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, SubCode: 40401, Text: "The queue or topic '" + shorten.To(to, 260) + "' that '" + name + "' names does not exist."}
@@ -135,7 +136,8 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 	return nil
 }
 
-// addEntity creates e's subqueues if needed and adds e to the indexes.
+// addEntity creates e's subqueues, unless it has them already because removeEntity is undone, and
+// adds e to the indexes.
 func (ns *Namespace) addEntity(e *entity, topic *entity) {
 	e.topic = topic
 	if e.main == nil {
@@ -246,8 +248,9 @@ func (e *entity) countContained() int64 {
 	return n
 }
 
-// setTerms derives the terms for Judge from e's description and its topic's (TTL-7), and
-// starts setting every message's alarm again if they changed.
+// setTerms derives the terms for Judge of e and its subscriptions from their descriptions and their
+// topic's (TTL-7). If messages expire at other times by the new terms, it marks all alarms of the
+// main subqueue to be set again (rejudge).
 func (ns *Namespace) setTerms(e *entity) {
 	t := ns.termsOf(e)
 	if (e.main.terms.TTL != t.TTL || e.main.terms.Forwards != t.Forwards) && e.main.order.len() > 0 {
@@ -346,7 +349,8 @@ func describeChanges(kind EntityKind, was, is Config) string {
 	return strings.Join(all, ", ")
 }
 
-// setDescription is the only place where an entity's description changes.
+// setDescription replaces e's stored record, with its description, by next, and updates its terms. No
+// other function changes a description.
 func (ns *Namespace) setDescription(e *entity, next Entity) {
 	before := e.Entity
 	put := func(is Entity) {
@@ -387,7 +391,8 @@ func (ns *Namespace) Delete(now Instant, p Path, actor string) error {
 	return nil
 }
 
-// deleteEntity removes e, and a topic's subscriptions with it (IDLE-11).
+// deleteEntity removes e and, with a topic, its subscriptions (IDLE-11). It ends their links, and adds
+// an event of the given kind for each entity.
 func (ns *Namespace) deleteEntity(now Instant, e *entity, kind EventKind, actor string) {
 	gone := append(slices.Clone(e.subs), e)
 	tell := func(g *entity) *Event {

@@ -39,17 +39,17 @@ func (k EntityKind) String() string {
 	}
 }
 
-// An Entity is a queue, topic or subscription as it is stored.
+// An Entity is the stored record of a queue, topic or subscription.
 type Entity struct {
 	ID           SubqueueID
-	DeadLetterID SubqueueID // of its dead-letter subqueue; zero for a topic (DLQ-1)
+	DeadLetterID SubqueueID // the id of its dead-letter subqueue; zero for a topic (DLQ-1)
 	Kind         EntityKind
-	Path         Path // in the case it was created with (NAME-6)
+	Path         Path // with upper and lower case as it was created (NAME-6)
 	Config       Config
 	CreatedAt    Instant
 	UpdatedAt    Instant       // when the description last changed (RT-1)
 	UnpinnedIdle time.Duration // the AutoDeleteOnIdle that unpinning restores; zero if not pinned (OPS-9)
-	TransferID   SubqueueID    // of its transfer dead-letter subqueue (DLQ-3)
+	TransferID   SubqueueID    // the id of its transfer dead-letter subqueue (DLQ-3)
 }
 
 // A Rule selects messages of a topic for a subscription (semantics §14).
@@ -98,12 +98,12 @@ const DefaultRule = "$Default"
 type Meter struct {
 	Subqueue   SubqueueID
 	NextSeq    Seq     // the number the next message gets
-	LastUsed   Instant // when the idle clock was last reset, coarse (IDLE-17)
-	AccessedAt Instant // last send, or receiver attached, or creation of a subscription; coarse (RT-2)
-	Duplicates uint64  // messages dropped as duplicates since it was created; coarse
+	LastUsed   Instant // when the idle clock was last reset; the stored value may be older by idleResetPeriod (IDLE-17)
+	AccessedAt Instant // time of the last send, attach of a receiver, or creation of a subscription; the stored value may be older (RT-2)
+	Duplicates uint64  // messages dropped as duplicates since the entity was created; the stored value may be lower
 }
 
-// A Status determines whether an entity can send and receive (semantics §1.4).
+// A Status determines whether clients can send to an entity and receive from it (semantics §1.4).
 type Status uint8
 
 // The statuses a user can set; the numbers are Service Bus' own.
@@ -214,7 +214,7 @@ func (c Config) Equal(o Config) bool {
 	return reflect.DeepEqual(c, o)
 }
 
-// A Subqueue is a subqueue with messages, for callers that iterate over all of them.
+// A Subqueue describes a subqueue that SubqueuesWith returns.
 type Subqueue struct {
 	Path     Path
 	Messages int // of the requested class
@@ -264,7 +264,7 @@ type TermsChange struct {
 	Before, After Terms
 }
 
-// SameExpiry reports whether the messages would expire when they do now.
+// SameExpiry reports whether the update leaves the times at which messages expire as they are.
 func (p TermsChange) SameExpiry() bool {
 	return p.Before.TTL == p.After.TTL && p.Before.Forwards == p.After.Forwards
 }

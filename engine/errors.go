@@ -10,7 +10,7 @@ import (
 var ErrNoAccessRule = fmt.Errorf("%w: the access rule does not exist", ErrNotFound)
 
 // The kinds of errors, by the names of semantics §16. Package web/errorcodes has a table of the
-// answers of each protocol to them; texts for people come from [Refusal].
+// answers of each protocol to them; the texts for people are those of [Refusal].
 var (
 	ErrNotFound        = errors.New("the messaging entity could not be found")
 	ErrExists          = errors.New("the messaging entity already exists")
@@ -30,14 +30,15 @@ var (
 	ErrTimeout         = errors.New("the operation did not complete in time")
 	ErrTransaction     = errors.New("the transaction is over")
 	// ErrRolledBack means that a transaction was rolled back because one of its operations
-	// failed. The returned error also wraps that operation's error, of whatever kind. It is an
-	// ErrTransaction: the transaction is over.
+	// failed. The returned error also wraps that operation's error, which may be of any kind. An
+	// ErrRolledBack is an ErrTransaction: the transaction is over.
 	ErrRolledBack = fmt.Errorf("%w: the transaction was rolled back", ErrTransaction)
 	// ErrDuplicate means that the destination of an operator's message would drop it as a
 	// duplicate. It is an ErrNotAllowed too.
 	ErrDuplicate = fmt.Errorf("%w: the message is a duplicate", ErrNotAllowed)
 	// ErrChanged means that the state is not the one that the caller saw: the number of messages
-	// that it agreed to has grown by more than a tenth, or a state differs. Nothing was changed.
+	// that the caller agreed to has grown by more than a tenth, or a state differs. Nothing was
+	// changed.
 	ErrChanged = errors.New("the state has changed since it was read")
 )
 
@@ -87,7 +88,7 @@ type PropertyError struct {
 	Property string // Service Bus' name of the property
 	Value    string // as the caller gave it
 	Kind     error
-	SubCode  int // of ERR-3; zero means 40000
+	SubCode  int // the code of ERR-3; zero means 40000
 	Text     string
 }
 

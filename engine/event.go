@@ -36,10 +36,10 @@ const (
 	EventEntityCreated
 	EventEntityUpdated     // Reason lists the changed properties, with both values of the status; or is "pin" or "unpin"
 	EventEntityDeleted     // Count messages were deleted with it
-	EventEntityAutoDeleted // it was idle for too long; Count messages were deleted with it
+	EventEntityAutoDeleted // deleted because it was idle; Count messages were deleted with it
 	EventRuleAdded
 	EventRuleRemoved
-	EventPurged // Count messages of one slice were removed; Reason is the filter that selected them, if any, shortened
+	EventPurged // Count messages were removed in one step of a purge; Reason is the filter that selected them, if any, shortened
 
 	// Events of the server rather than of its entities: Path is empty, Reason says why or
 	// how.
@@ -53,7 +53,7 @@ const (
 	EventTouched // an operator used a temporary entity, to keep it from being deleted
 	EventCopied  // an operator sent a copy of the message to To; the message stays
 
-	EventForwarded      // forwarded to To automatically; Seq is the new number, for a topic the topic's
+	EventForwarded      // forwarded to To automatically; Seq is the number that To assigned
 	EventDuplicate      // accepted and dropped: its MessageId was seen before (DUP-2)
 	EventUnmatched      // accepted and dropped: no subscription selected it (FILT-6)
 	EventSessionLocked  // a receiver locked the session Session
@@ -92,7 +92,7 @@ const (
 	EventSceneAdded       // a scene was added to the library; Reason is its id and title
 	EventSceneRemoved     // a scene was removed from the library; Reason is its id
 
-	// Events of the server, as EventReadOnly above.
+	// Events of the server, like EventReadOnly: Path is empty.
 	EventMemoryFull // sends are rejected, because the memory limit is reached
 	EventMemoryFree // sends are accepted again
 )
@@ -119,8 +119,8 @@ var eventNames = [...]string{
 	EventMemoryFull: "memory-full", EventMemoryFree: "memory-free",
 }
 
-// OfServer reports whether events of k concern the server, whose own namespace stores them,
-// rather than that namespace.
+// OfServer reports whether events of kind k concern the server as a whole. They are recorded in the
+// server's own namespace.
 func (k EventKind) OfServer() bool {
 	switch k {
 	case EventNamespaceCreated, EventNamespaceRemoved, EventNamespaceChanged, EventSceneAdded, EventSceneRemoved,
@@ -138,7 +138,8 @@ var formerEventNames = map[string]string{
 	"token-made": "token-created", "link-made": "link-created",
 }
 
-// ServerEvent returns the kind with a name, if its events concern the server; see OfServer.
+// ServerEvent returns the kind with this name. ok is false if there is none, or if its events do not
+// concern the server; see OfServer.
 func ServerEvent(name string) (k EventKind, ok bool) {
 	i := slices.Index(eventNames[:], cmp.Or(formerEventNames[name], name))
 	if name == "" || i < 0 || !EventKind(i).OfServer() {
@@ -155,8 +156,8 @@ func (k EventKind) String() string {
 	return "event-" + strconv.Itoa(int(k))
 }
 
-// An Event is something that happened, numbered by the log. It carries copies, so that a
-// reader needs nothing else.
+// An Event records something that happened in a namespace. It holds copies of the records at that
+// time, because they may have changed or be gone when the event is read.
 type Event struct {
 	N        uint64 // from 1 since the broker was opened; set when the event is published
 	Kind     EventKind
@@ -166,8 +167,8 @@ type Event struct {
 	To       Path       // where the message went: dead-letter subqueue, destination of a move; empty otherwise
 	Actor    string     // the client or operator, as far as known; empty for the broker itself
 	Reason   string     // the DeadLetterReason, or the cause in short
-	Count    int64      // the number of messages, in an entity's or a purge's event
-	Audit    bool       // an operator's action, stored with the batch that contains it (§21a)
+	Count    int64      // how many messages were deleted with an entity or purged; how many events are missing at an EventGap
+	Audit    bool       // whether it is an operator's action; it is then stored with the batch that contains the action (§21a)
 
 	Session string // the id of the session, in a session's event
 
@@ -178,22 +179,22 @@ type Event struct {
 	Subscriptions []Entity // the subscriptions that a deleted topic had
 }
 
-// A History stores events for people to read, within bounds of age and size. A Store may be
-// one. No rule depends on it: it may have gaps, each an EventGap, and it lags behind by up to
+// A History stores events for people to read, within bounds of age and size. A Store may
+// implement it. No rule depends on it: it may have gaps, each an EventGap, and it lags behind by up to
 // a second. Only operators' actions are never missing, because they are part of a Batch
 // (§21a).
 //
 // Its methods are safe for concurrent use, also during a Commit.
 type History interface {
-	// AppendEvents stores events of this epoch. Each is passed once, lower numbers first. It is
-	// soft: a crash may lose the latest. After an error the same events are passed again, and
-	// those that were stored already stay as they are.
+	// AppendEvents stores events of this epoch, in ascending order of their numbers. They need not
+	// be durable when it returns: a crash may lose the latest. After an error, the caller passes
+	// the same events again, and AppendEvents skips those that it has stored already.
 	AppendEvents(ctx context.Context, events []Event) error
 	// QueryEvents yields the stored events that match q, newest first.
 	QueryEvents(ctx context.Context, q HistoryQuery) iter.Seq2[HistoryEvent, error]
 	// TrimEvents removes events older than an instant, then the oldest until the rest takes no
-	// more than most bytes, in slices that leave room for commits. A zero before or most means
-	// no bound.
+	// more than `most` bytes. It works in steps, so that commits can run in between. A zero
+	// `before` or `most` means no bound.
 	TrimEvents(ctx context.Context, before Instant, most int64) error
 }
 
@@ -228,8 +229,8 @@ func (p HistoryCursor) Before(q HistoryCursor) bool {
 
 // A HistoryQuery selects events of a History. The zero value selects all.
 type HistoryQuery struct {
-	Key    Key           // of one message; zero for any
-	Path   Path          // of an entity with its subqueues and, for a topic, its subscriptions; empty for any
+	Key    Key           // only events of this message; zero for any
+	Path   Path          // only events of this entity, its subqueues and, for a topic, its subscriptions; empty for any
 	Kinds  []EventKind   // empty for any
 	Audit  bool          // only operators' actions
 	From   Instant       // inclusive; zero for no bound
@@ -238,7 +239,7 @@ type HistoryQuery struct {
 	Limit  int           // the maximum number of events; zero for no bound
 }
 
-// Matches reports whether q selects e, not considering its limit.
+// Matches reports whether q selects e. It ignores q.Limit.
 func (q HistoryQuery) Matches(e HistoryEvent) bool {
 	switch {
 	case q.Key != 0 && e.Message.Key != q.Key,

@@ -18,7 +18,7 @@ type ExpiryCursor struct {
 	Seq  Seq
 }
 
-// after returns the first possible alarm of a subqueue behind b.
+// after returns the lowest alarm that a message of subqueue p can have if it comes after b.
 func (b ExpiryCursor) after(p Path) alarm {
 	switch {
 	case p > b.Path:
@@ -30,10 +30,11 @@ func (b ExpiryCursor) after(p Path) alarm {
 	}
 }
 
-// ExpiringFrom lists up to limit messages behind a position that expire by until, in subqueues for
-// which covers is true, and returns the position to continue from. next is when the first
-// message that was not listed expires, or zero if there is none. Locked and deferred messages
-// and dead letters are not listed, because they do not expire while they are in that state.
+// ExpiringFrom lists up to limit messages after the position `from` that expire at or before `until`,
+// in subqueues for which covers returns true. `to` is the position to continue from, and next is when
+// the first message that was not listed expires, or zero if there is none. Locked and deferred
+// messages and dead letters are not listed, because they do not expire while they are in that
+// state.
 func (ns *Namespace) ExpiringFrom(from ExpiryCursor, until Instant, limit int, covers func(Path) bool) (rows []Row, to ExpiryCursor, next Instant) {
 	var line cursorHeap
 	for _, h := range ns.subqueues {
@@ -68,7 +69,7 @@ const maxMissed = 4096
 // An expiryWatch is the state of the expiry watch: how far messages were listed. The zero
 // expiryWatch is inactive: no subqueue refers to it, so that it costs nothing.
 type expiryWatch struct {
-	seen   Instant         // messages that expire by then were listed
+	seen   Instant         // messages that expire at this time or earlier were listed
 	next   Instant         // the soonest expiry that the watcher waits for; zero if the watch is inactive
 	reach  time.Duration   // how long before their expiry messages matter
 	covers func(Path) bool // the subqueues that matter; nil for none
@@ -88,7 +89,9 @@ func (v *expiryWatch) at(p Path) *expiryWatch {
 	return v
 }
 
-// arm records that a message has an alarm for its expiry.
+// arm is called when message k gets an alarm for its expiry at `at`. If that is before next, it
+// becomes the new next or, if ExpiringFrom has listed that time already, k is added to missed. v may
+// be nil.
 func (v *expiryWatch) arm(at Instant, k Key) {
 	switch {
 	case v == nil || at >= v.next:
@@ -99,8 +102,9 @@ func (v *expiryWatch) arm(at Instant, k Key) {
 	}
 }
 
-// lock records a locked message whose lock may outlast the time at which its expiry begins to
-// matter: it then expires without notice when the lock ends (TTL-20).
+// lock is called when message k, which expires at `expires`, is locked until `until`. It adds k to
+// missed if the lock may still last when `expires` is less than reach away: the message may then
+// expire when the lock ends, without having been listed (TTL-20). v may be nil.
 func (v *expiryWatch) lock(expires, until Instant, k Key) {
 	if v != nil && expires != 0 && expires.Add(-v.reach) < until {
 		v.addMissed(k)
@@ -133,7 +137,8 @@ func (ns *Namespace) MissedExpiries() MissedExpiries {
 	return MissedExpiries{Keys: slices.Clone(v.missed), To: v.count, Overflow: v.next == 0 || v.overflow != 0}
 }
 
-// An ExpiryWatch is what the watcher covers, and how far it has got.
+// An ExpiryWatch is the argument of WatchExpiry: which subqueues the caller watches, and up to which
+// expiry it has handled messages.
 type ExpiryWatch struct {
 	Seen     Instant         // everything that expires until then was handled
 	Next     Instant         // the next expiry after that, as returned by ExpiringFrom; zero if none
@@ -142,8 +147,8 @@ type ExpiryWatch struct {
 	MissedTo uint64          // the field To of the last MissedExpiries that was handled
 }
 
-// WatchExpiry begins or continues the expiry watch: from now on messages that come to expire
-// before Next are recorded, see MissedExpiries and ExpiryChanged. A namespace has one watch.
+// WatchExpiry begins or continues the expiry watch: from now on, it records messages that
+// get an expiry before a.Next; see MissedExpiries and ExpiryChanged. A namespace has one watch.
 func (ns *Namespace) WatchExpiry(a ExpiryWatch) {
 	v := &ns.expiryWatch
 	v.seen, v.next, v.reach = a.Seen, a.Next, a.Reach

@@ -97,8 +97,8 @@ func (s topicCopy) deadLetterReason() *Extra {
 	return ruleFailure(s.err)
 }
 
-// insertCopy inserts a topic's copy into a subscription, and moves it on to the dead-letter
-// subqueue if it cannot be received.
+// insertCopy inserts a topic's copy into a subscription, and dead-letters it if `dead` gives a reason
+// or copyDeadLetterReason returns one.
 func (ns *Namespace) insertCopy(now Instant, sub *entity, cp Message, c *content, dead *Extra, actor string) {
 	cp.Subqueue, cp.Seq = sub.ID, ns.nextSeq(sub.main)
 	ttl := (&message{Message: cp, content: c}).packed().ttl() // a rule's action may have changed it
@@ -113,8 +113,8 @@ func (ns *Namespace) insertCopy(now Instant, sub *entity, cp Message, c *content
 	}
 }
 
-// copyDeadLetterReason returns why a copy goes straight to the dead-letter subqueue of its
-// subscription (§6.2), or nil if it does not.
+// copyDeadLetterReason returns the reason for dead-lettering a copy as soon as it is in its
+// subscription (§6.2), or nil if there is none.
 func (ns *Namespace) copyDeadLetterReason(sub *entity, m *message) *Extra {
 	if sub.requiresSession() && !m.hasSession() { // MSG-10
 		return sessionIDMissing()

@@ -9,7 +9,7 @@ const idleResetPeriod = 10 * time.Second
 // Activity is the input of the idle rules for an entity (semantics §10).
 type Activity struct {
 	LastUsed  Instant
-	Receivers int   // with credit or waiting, here or, for a topic, at its subscriptions (IDLE-8)
+	Receivers int   // receivers with credit or waiting for a session, at the entity or, for a topic, its subscriptions (IDLE-8)
 	Scheduled int64 // messages waiting for their time (IDLE-9)
 }
 
@@ -40,7 +40,7 @@ type Use struct {
 	At      Instant
 	What    string
 	By      string
-	Counted bool // it reset the idle clock
+	Counted bool // whether it reset the idle clock
 }
 
 // A useLog holds the latest uses of a temporary entity, in memory only.
@@ -60,7 +60,8 @@ func (l *useLog) list() []Use {
 	return out
 }
 
-// touch resets the idle clock of e and of its topic (IDLE-2 … IDLE-4).
+// touch resets the idle clocks of e and of its topic (IDLE-2 … IDLE-4), and adds to the use history
+// of each that deletes itself when idle.
 func (ns *Namespace) touch(now Instant, e *entity, what, by string) {
 	for ; e != nil; e = e.topic {
 		if e.Config.Effective().AutoDeleteOnIdle != 0 {
@@ -72,14 +73,14 @@ func (ns *Namespace) touch(now Instant, e *entity, what, by string) {
 				e.main.usedAt = now
 				ns.meter(e.main, m)
 			} else {
-				e.main.meter = m // close enough to the stored time
+				e.main.meter = m // the stored time is less than idleResetPeriod earlier
 			}
 		}
 		ns.setIdleAlarm(now, e)
 	}
 }
 
-// accessed is touch for the uses that AccessedAt records: sends and attached receivers (RT-2).
+// accessed is touch for sends and attached receivers, which also set AccessedAt (RT-2).
 func (ns *Namespace) accessed(now Instant, e *entity, what, by string) {
 	m := e.main.meter
 	m.AccessedAt = now
@@ -104,7 +105,8 @@ func (ns *Namespace) setIdleAlarm(now Instant, e *entity) {
 	}
 }
 
-// expireIdle deletes e if it is idle, and sets its next alarm otherwise.
+// expireIdle deletes e if it is idle, and sets its next alarm otherwise. If messages of e wait for
+// memory to be forwarded, it resets the idle clock instead.
 func (ns *Namespace) expireIdle(now Instant, e *entity) {
 	a := e.activity()
 	gone, next := JudgeIdle(e.Config, a, now)

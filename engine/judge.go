@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// A Verdict is what time has done to a message.
+// A Verdict is the change of a message that is due without a request.
 type Verdict uint8
 
 // The verdicts of Judge.
@@ -24,9 +24,8 @@ type Terms struct {
 	Forwards        bool          // messages here are forwarded and do not expire (TTL-18)
 }
 
-// ExpiresAt returns when m stops being deliverable, zero for never. A message with its own
-// TTL stores the instant; for others the entity's present default counts (TTL-13, TTL-14,
-// TTL-16).
+// ExpiresAt returns when m expires, or zero if never. For a message with its own time to live, this
+// is m.ExpiresAt; for others, it follows from the entity's present default (TTL-13, TTL-14, TTL-16).
 func (t Terms) ExpiresAt(m Message) Instant {
 	switch {
 	case t.DeadLetterQueue || t.Forwards || m.State == Scheduled:
@@ -40,7 +39,7 @@ func (t Terms) ExpiresAt(m Message) Instant {
 	}
 }
 
-// NextChange returns when time alone will next change m, zero for never.
+// NextChange returns when m will next change without a request, or zero if never.
 func (t Terms) NextChange(m Message) Instant {
 	switch {
 	case m.State == Scheduled:
@@ -54,7 +53,8 @@ func (t Terms) NextChange(m Message) Instant {
 	}
 }
 
-// Judge decides what time has done to m by now. No other code lets time change a message.
+// Judge returns the change of m that is due at now. No other code decides how a message changes
+// without a request.
 func Judge(t Terms, m Message, now Instant) Verdict {
 	expired := m.State == Active && t.ExpiresAt(m).Passed(now)
 	switch {

@@ -242,8 +242,8 @@ func (l Limits) Complete(kind EntityKind, c Config) Config {
 	return c
 }
 
-// completeUpdate returns the description that results from updating an entity from was to c:
-// complete, except for fields that were left to the documented default, so that an update
+// completeUpdate returns the description that results from updating an entity with the description
+// `was` to c: complete, except for fields that were left to the documented default, so that an update
 // without new values changes nothing.
 func (l Limits) completeUpdate(kind EntityKind, was, c Config) Config {
 	l.Defaults = Config{
@@ -258,7 +258,7 @@ func (l Limits) completeUpdate(kind EntityKind, was, c Config) Config {
 	return l.Complete(kind, c).stored()
 }
 
-// unlessZero returns def, or zero if was is zero.
+// unlessZero returns def, or the zero value if `was` is zero.
 func unlessZero[T comparable](was, def T) (zero T) {
 	if was == zero {
 		return zero
@@ -266,7 +266,8 @@ func unlessZero[T comparable](was, def T) (zero T) {
 	return def
 }
 
-// stored returns c as it is stored: durations that mean never are zero, and the rules are a copy.
+// stored returns c in the form to store: durations that mean never are zero, and the access rules are
+// a copy.
 func (c Config) stored() Config {
 	c.AuthorizationRules = slices.Clone(c.AuthorizationRules)
 	if len(c.AuthorizationRules) == 0 {

@@ -13,7 +13,7 @@ type lineKind uint8
 const (
 	attachedLinks lineKind = iota // all links
 	waitingLinks                  // with credit, or waiting for a session: they keep an entity from being idle (IDLE-8) and count against Limits.Receives; those with a selector are in the line of its index
-	peekingLinks                  // the same for links that only browse
+	peekingLinks                  // links that only browse, with credit; counted in the same way
 	noWaitLinks                   // links that do not wait (NoWait), at subqueues without sessions
 	lineKinds
 )
@@ -99,7 +99,7 @@ func (q *linkLines) remove(k lineKind, l *link) {
 	line.n--
 }
 
-// all iterates over a line. The link that was yielded may be removed meanwhile.
+// all iterates over a line. The link that was yielded may be removed during the iteration.
 func (q *linkLines) all(k lineKind) iter.Seq[*link] {
 	return func(yield func(*link) bool) {
 		for l := q[k].first; l != nil; {
@@ -127,8 +127,8 @@ func (ns *Namespace) admitLink(h *subqueue, l Link) error {
 	return nil
 }
 
-// updateWaiting updates whether a link waits: one with credit, or waiting for its session, keeps
-// its entity from being idle.
+// updateWaiting adds l to its line of waiting links, or removes it, according to whether l has credit
+// or waits for a session. A waiting link keeps its entity from being idle.
 func (ns *Namespace) updateWaiting(l *link) {
 	waits := l.in(attachedLinks) && (l.credit > 0 || l.awaitsSession())
 	switch {
@@ -184,11 +184,11 @@ func (ns *Namespace) removeLinkUndoable(l *link) {
 	ns.changes.addUndo(undo{kind: undoOther, h: l.subqueue, other: func() { ns.addLink(l) }})
 }
 
-// endLink removes a link whose entity stays.
+// endLink removes l, and resets the idle clock of its entity if l was waiting until now.
 func (ns *Namespace) endLink(now Instant, l *link) {
 	receiving := l.waits()
 	ns.removeLinkUndoable(l)
-	if receiving { // it was waiting until now
+	if receiving {
 		ns.touch(now, l.subqueue.entity, "receive", l.Client)
 	}
 	ns.setIdleAlarm(now, l.subqueue.entity)
@@ -228,7 +228,8 @@ func (l *link) nextToPeek() *message {
 }
 
 // peekLinks delivers to the browsing receivers of h the messages that they have not seen, until
-// most deliveries wait to be flushed. The receiver at which it stops comes last next time.
+// `most` deliveries wait to be flushed or it has visited maxDuePerStep messages. The receiver at
+// which it stops then moves to the end of the line.
 func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
 	looks := maxDuePerStep
 	for l := range h.links.all(peekingLinks) {
@@ -241,7 +242,7 @@ func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
 				return
 			}
 			looks--
-			if !noted { // next changes below, even if the selector skips m
+			if !noted { // for undo: l.next changes below, even if the selector skips m
 				noted = true
 				ns.noteCredit(l)
 			}

@@ -14,8 +14,9 @@ var ErrMemoryFull = fmt.Errorf("%w: memory is full", ErrBusy)
 
 // A Memory counts the memory that the namespaces of a process use, and limits it. It
 // counts messages, sessions and entities by the rules of memory_account.go, not the memory that
-// the process has from the system: that number is late and noisy, and a send must get the
-// same answer twice. It is safe for concurrent use. The zero Memory has no limit.
+// the process has obtained from the system: that number changes late and at random, and
+// whether a send succeeds must not depend on it. It is safe for concurrent use. The zero Memory has
+// no limit.
 type Memory struct {
 	limit  int64
 	used   atomic.Int64
@@ -32,8 +33,9 @@ func (m *Memory) Limit() int64 { return m.limit }
 // dead letters and forwards go on, and a store may hold more when it is opened.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
-// memorySparePercent is a share of the limit in percent, beyond what sends may use. Only copies that
-// a topic makes without a request use it: of forwarded messages and of scheduled ones.
+// memorySparePercent is by how many percent of the limit memory may grow beyond what sends may use.
+// Only copies that a topic makes without a request use it: of forwarded messages and of scheduled
+// ones.
 // Without it, a memory full of messages that are yet to be copied would stay full: they
 // cannot be received before that. A message whose copies were all received gives back more
 // than its copies took.
@@ -47,8 +49,9 @@ func (m *Memory) percentOfLimit(percent int64) int64 {
 	return m.limit * percent / 100
 }
 
-// admitMemory returns an error if the process has less than that many bytes left for the namespace.
-// It is called only for requests that add data: stored messages move on, and can be received.
+// admitMemory returns ErrMemoryFull unless the namespace may use `more` bytes in addition, and
+// ErrQuota if they exceed the limit by themselves. It is called only for requests that add data;
+// receiving and deleting messages is always possible.
 func (ns *Namespace) admitMemory(more int64) error { return ns.share.admit(ns.memoryUsed(), more) }
 
 // memoryRetryDelay is how long messages that a topic is to copy wait for memory before the next
@@ -59,7 +62,7 @@ const memoryRetryDelay = time.Second
 // not consider how much the copies of a message take, so that a message with many is not
 // overtaken forever; memory grows past memorySparePercent by the copies of one message at most. The
 // copies of a namespace that uses more than an equal share wait earlier, as its sends are
-// refused earlier: the last memoryReservePercent is not for them either.
+// refused earlier: neither may use the last memoryReservePercent of the limit.
 func (ns *Namespace) copiesWait() bool {
 	m, kept := ns.share.memory, ns.memoryUsed()
 	return m.limit > 0 && ns.share.total(kept)-ns.share.maxTotal(kept) >= m.percentOfLimit(memorySparePercent)
@@ -136,7 +139,7 @@ func (ns *Namespace) ReleaseMemory() { ns.share.leave() }
 // MemoryUsed returns the memory of the namespace in bytes.
 func (ns *Namespace) MemoryUsed() int64 { return ns.memoryUsed() }
 
-// MemoryShare returns what the namespace uses of the process's memory.
+// MemoryShare returns the namespace's share of the process's memory.
 func (ns *Namespace) MemoryShare() *MemoryShare { return ns.share }
 
 // A MemoryShare counts what one namespace uses of a Memory, and decides how much more it may
@@ -148,8 +151,8 @@ func (ns *Namespace) MemoryShare() *MemoryShare { return ns.share }
 // An empty one has a share as well: it can be used even if others filled their memory before.
 type MemoryShare struct {
 	memory  *Memory
-	used    atomic.Int64 // as it was last reported
-	counted bool         // it is counted in memory.shares
+	used    atomic.Int64 // the bytes that set last recorded
+	counted bool         // whether memory.shares counts this namespace
 	full    atomic.Bool
 }
 
@@ -176,20 +179,20 @@ func (s *MemoryShare) set(kept int64) {
 	}
 }
 
-// leave returns all memory of the namespace.
+// leave gives all memory of the namespace back to the Memory, and no longer counts the namespace.
 func (s *MemoryShare) leave() {
 	s.set(0)
 	s.counted = false
 	s.memory.shares.Add(-1)
 }
 
-// total returns what all namespaces use, if this one uses kept bytes by now.
+// total returns how many bytes all namespaces use, where `kept` is what this one uses now.
 func (s *MemoryShare) total(kept int64) int64 { return s.memory.used.Load() + kept - s.used.Load() }
 
 // equalShare returns the limit divided by the number of namespaces in use.
 func (s *MemoryShare) equalShare() int64 { return s.memory.limit / max(1, s.memory.shares.Load()) }
 
-// maxTotal returns how many bytes all namespaces may use together if this one uses kept of
+// maxTotal returns how many bytes all namespaces may use together while this one uses `kept` of
 // them.
 func (s *MemoryShare) maxTotal(kept int64) int64 {
 	if s.memory.shares.Load() > 1 && kept > s.equalShare() {
@@ -203,7 +206,7 @@ func (s *MemoryShare) Full() bool {
 	if !s.full.Load() {
 		return false
 	}
-	top := s.maxTotal(s.used.Load() / memoryResumePercent * 100) // with the refused message it would use more
+	top := s.maxTotal(s.used.Load() / memoryResumePercent * 100) // as if the refused message were added, which may exceed the equal share
 	if s.memory.used.Load() < top/100*memoryResumePercent {
 		s.full.Store(false)
 		return false
@@ -214,14 +217,14 @@ func (s *MemoryShare) Full() bool {
 // memoryLowPercent is the percentage of what a namespace may use at which operators are warned.
 const memoryLowPercent = 90
 
-// Low reports whether most of what the namespace may use is used, so that its sends may
-// soon be refused.
+// Low reports whether at least memoryLowPercent of the memory that the namespace may use is in use,
+// so that its sends may soon be refused.
 func (s *MemoryShare) Low() bool {
 	return s.memory.limit > 0 && s.memory.used.Load() >= s.maxTotal(s.used.Load())/100*memoryLowPercent
 }
 
-// admit returns an error if the namespace, which uses kept bytes by now, may not use more
-// bytes in addition.
+// admit returns ErrMemoryFull if the namespace, which uses `kept` bytes now, may not use `more` bytes
+// in addition, and ErrQuota if `more` exceeds the limit by itself.
 func (s *MemoryShare) admit(kept, more int64) error {
 	m := s.memory
 	if m.limit == 0 || more <= 0 {

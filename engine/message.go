@@ -68,7 +68,7 @@ func (s State) String() string { return [...]string{"Active", "Deferred", "Sched
 // which several copies share.
 type Message struct {
 	Key           Key
-	Content       Key // of the Content, and of the Body if there is one
+	Content       Key // the key of the Content, and of the Body if there is one
 	Subqueue      SubqueueID
 	Seq           Seq
 	EnqueuedSeq   Seq     // the number at the first point of submission (SEQ-5)
@@ -76,7 +76,7 @@ type Message struct {
 	ExpiresAt     Instant // by its own TTL; zero if only the entity's default counts (TTL-13, TTL-14)
 	ScheduledFor  Instant // zero unless scheduled
 	LockedUntil   Instant // zero if not locked; in a session only the last locked message must have the session's deadline
-	Nonce         uint64  // of the lock
+	Nonce         uint64  // the nonce in the lock token
 	Extra         *Extra  // nil for most; never changed in place
 	DeliveryCount uint32  // failed deliveries
 	State         State
@@ -85,10 +85,10 @@ type Message struct {
 
 // Extra is data that few messages have. A value is immutable once a message refers to it.
 type Extra struct {
-	DeadLettered   bool             // in a dead-letter subqueue, or was when it left
+	DeadLettered   bool             // whether it is in a dead-letter subqueue; events of a removed message keep the value
 	Reason         string           // DeadLetterReason; empty if null
 	Description    string           // DeadLetterErrorDescription; empty if null
-	Source         string           // DeadLetterSource (DLQ-9): where it died, once it was forwarded from there
+	Source         string           // DeadLetterSource (DLQ-9): the entity that dead-lettered it, once it was forwarded from there
 	To             string           // in a transfer dead-letter subqueue: its destination (FWD-14)
 	DeadAt         Instant          // when it was dead-lettered
 	DeferredAt     Instant          // when it was last deferred
@@ -101,8 +101,8 @@ type Extra struct {
 // Token returns the lock token of the message's present delivery.
 func (m Message) Token() LockToken { return newToken(m.Key, m.Nonce) }
 
-// Locked reports whether the message has a lock, which may have expired unnoticed; compare
-// LockedUntil to find out.
+// Locked reports whether the message has a lock, including one that has expired but was not removed
+// yet; compare LockedUntil with the time to exclude that.
 func (m Message) Locked() bool { return m.LockedUntil != 0 }
 
 // copyExtra returns a copy of m's Extra to modify and store again.
@@ -114,7 +114,7 @@ func (m Message) copyExtra() *Extra {
 	return &x
 }
 
-// size returns what Extra adds to a message's size.
+// size returns how many bytes x adds to a message's size, zero for nil.
 func (x *Extra) size() int64 {
 	if x == nil {
 		return 0

@@ -24,8 +24,8 @@ type MessageSelector struct {
 	Matches func(c *Candidate) bool
 }
 
-// A Candidate is a stored message while selectors are evaluated. It is decoded once for
-// all of them. Do not keep it after MessageSelector.Matches returns.
+// A Candidate is a stored message as passed to selectors. It is decoded once for all of
+// them. Do not keep it after MessageSelector.Matches returns.
 type Candidate struct {
 	Message Message
 	Content Content
@@ -61,15 +61,15 @@ func (s *MessageSelector) selects(c *Candidate) bool { return c != nil && s.Matc
 type selectorIndex struct {
 	*MessageSelector
 	links   int       // attached links with this selector
-	lines   linkLines // waitingLinks alone: those of the links that have credit
-	next    Seq       // the first message that has not been examined
-	step    int64     // of the subqueue, when it last examined a message; see catchUpSelectors
-	matched order     // neither is counted as memory: matched is handed out at once,
-	changed order     // and has at most maxChanged messages
+	lines   linkLines // only waitingLinks is used: links that have credit
+	next    Seq       // the number from which messages have not been examined
+	step    int64     // the subqueue's step when it last examined a message; see catchUpSelectors
+	matched order     // selected messages; not counted as memory, because they are delivered at once
+	changed order     // messages to examine again, at most maxChanged; not counted as memory
 }
 
-// maxChanged is how many returned messages an index tracks one by one. With more it examines
-// all messages again from the first of them.
+// maxChanged is how many changed messages an index tracks one by one. If there are more, it examines
+// all messages again, from the first changed one on.
 const maxChanged = 256
 
 // updateSelectors removes m, which was added to h or changed, from the indexes and marks it
@@ -89,7 +89,7 @@ func (h *subqueue) updateSelectors(m *message) {
 	}
 }
 
-// removeFromSelectors removes m, which leaves h, from the indexes.
+// removeFromSelectors removes m from the indexes, because it is removed from h.
 func (h *subqueue) removeFromSelectors(m *message) {
 	for _, s := range h.selectors {
 		s.remove(m.Seq)
@@ -146,8 +146,9 @@ func (s *selectorIndex) unexamined(h *subqueue) *message {
 	return h.firstReadyFrom(s.next)
 }
 
-// nextMatch returns the oldest message that the selector selects, or nil if there is none or
-// looks are used up. On the way it applies the verdicts of Judge, for example on expired messages.
+// nextMatch returns the oldest message that the selector selects, or nil if there is none or *looks,
+// the number of evaluations left for this step, is used up. On the way it applies the verdicts of
+// Judge, for example on expired messages.
 func (ns *Namespace) nextMatch(now Instant, h *subqueue, s *selectorIndex, looks *int) *message {
 	for {
 		m := s.matched.first()
@@ -166,10 +167,10 @@ func (ns *Namespace) nextMatch(now Instant, h *subqueue, s *selectorIndex, looks
 	}
 }
 
-// examine evaluates the next message of s, for all selectors with waiting receivers whose
-// next message it is too and which have no match, so that it is decoded once. Each evaluation
-// is one look, and those of one message are not divided: looks may become negative by as many
-// as a subqueue may have selectors. It returns false if s has examined all messages.
+// examine evaluates s for its next unexamined message, and with it all other selectors that have
+// waiting receivers, no match, and the same next message, so that the message is decoded once. It
+// subtracts one from *looks for each evaluation; the result may be negative, by as many as a subqueue
+// may have selectors. It returns false if s has examined all messages.
 func (h *subqueue) examine(s *selectorIndex, looks *int) bool {
 	m := s.unexamined(h)
 	if m == nil {
@@ -203,9 +204,9 @@ func (h *subqueue) examine(s *selectorIndex, looks *int) bool {
 }
 
 // catchUpSelectors examines messages for the selector that has not done so for the longest
-// time. It is for a subqueue where looks ran out in the last step: without it, the selectors
-// of the receivers that wait longest would use up all looks, and the others would starve
-// while messages keep arriving.
+// time, if the last step at h had too few evaluations for all selectors. Otherwise the selectors of
+// the receivers that wait longest would use up all evaluations, and the others would starve while
+// messages keep arriving.
 func (h *subqueue) catchUpSelectors(looks *int) {
 	if !h.selectorsBehind {
 		return
@@ -235,7 +236,7 @@ type waitingLine struct {
 func (f waitingLine) first() *link { return f.lines[waitingLinks].first }
 
 // waitingLines are the waiting lines of a subqueue as a heap, with the line of the link that has
-// waited longest first. So delivering a message does not cost more the more links there are.
+// waited longest first. The cost of a delivery does not grow with the number of links.
 type waitingLines []waitingLine
 
 func (h *subqueue) waitingLines() *waitingLines {

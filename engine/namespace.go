@@ -28,10 +28,10 @@ func (k *Keys) issued(key Key) bool { return uint64(key)>>40 == k.epoch>>40 }
 // Options are the options of New.
 type Options struct {
 	Limits Limits
-	Keys   *Keys         // of the store's epoch
+	Keys   *Keys         // keys of the store's epoch
 	Nonce  func() uint64 // random, for lock tokens
-	Rules  *Rulebook     // kept up to date for senders that plan ahead; nil if none do
-	Memory *Memory       // of the process; nil for no limit
+	Rules  *Rulebook     // kept up to date for senders that evaluate rules before a send; nil if none do
+	Memory *Memory       // the memory of the process; nil for no limit
 	// InMemory means that the store keeps its records in memory, so that bodies and its
 	// copies of the records count.
 	InMemory bool
@@ -58,12 +58,12 @@ type Namespace struct {
 	due            dueSubqueues // heap by subqueue.dueAt
 	rotation       []*subqueue  // subqueues with something due, served in rotation
 	needMatch      []*subqueue  // subqueues where a link may now be served
-	freeing        []*subqueue  // of deleted entities; their messages are freed in slices
+	freeing        []*subqueue  // subqueues of deleted entities; Sweep frees their messages, some at a time
 	topLevelCount  int          // queues and topics
 	sortedEntities []*entity    // by folded path, must not be changed; nil after an entity was added or removed
 
 	transactions transactions
-	access       []AccessRule // of the namespace, by folded name; never changed in place
+	access       []AccessRule // the namespace's own rules, sorted by folded name; never changed in place
 	settings     settings
 	damaged      map[Key]damagedEntry
 	expiryWatch  expiryWatch
@@ -91,9 +91,9 @@ type entity struct {
 	transfer      *subqueue // its transfer dead-letter subqueue; nil only while a namespace is loaded
 	topic         *entity   // nil except for a subscription
 	subs          []*entity
-	rules         []Rule          // of a subscription, by folded name
+	rules         []Rule          // for a subscription: its rules, sorted by folded name
 	detachedRules []*compiledRule // its compiled rules, while it is not in the namespace
-	bytes         int64           // of the subqueues of a root entity and of its subscriptions
+	bytes         int64           // at a root entity: the size of its subqueues and those of its subscriptions
 	charged       int64           // the charge against the quota of the same subqueues
 	credit        int             // links that wait, with credit or for a session, here and, for a topic, at its subscriptions
 	attached      int             // at a root entity: links here and at its subscriptions, including idle ones
@@ -155,7 +155,7 @@ func (ns *Namespace) subqueue(p Path) (*subqueue, error) {
 	}
 }
 
-// receivable is subqueue for receivers, which a topic cannot have.
+// receivable is subqueue for receivers: it returns ErrNotAllowed for the path of a topic.
 func (ns *Namespace) receivable(p Path) (*subqueue, error) {
 	h, err := ns.subqueue(p)
 	if err != nil {
@@ -179,7 +179,7 @@ func (ns *Namespace) byKey(k Key) (*message, *subqueue, error) {
 
 // The mutators insert, put and drop follow. Every change of a message goes through them.
 
-// insert adds a new message. INVARIANT: indexes are a function of the records.
+// insert adds a new message with the record v and the content c, and returns it.
 func (ns *Namespace) insert(v Message, c *content) *message {
 	m := &message{Message: v, content: c}
 	ns.changes.addUndo(undo{kind: undoInsert, m: m})
@@ -187,7 +187,7 @@ func (ns *Namespace) insert(v Message, c *content) *message {
 	return m
 }
 
-// put sets the values of m, which may move it to another subqueue.
+// put replaces the record of m by next, which may have another subqueue or number.
 func (ns *Namespace) put(m *message, next Message) {
 	ns.changes.addUndo(undo{kind: undoPut, m: m, before: m.Message, lock: ns.subqueues[m.Subqueue].locks[m.Key]})
 	h, held := ns.subqueues[m.Subqueue], m.Locked()
@@ -220,7 +220,7 @@ func (ns *Namespace) replace(m *message, next Message) {
 	ns.changes.markDirty(m)
 }
 
-// drop removes a message; its content is dropped when nothing refers to it.
+// drop removes a message. Its content becomes garbage if no other message refers to it.
 func (ns *Namespace) drop(m *message) {
 	ns.changes.addUndo(undo{kind: undoDrop, m: m, before: m.Message, lock: ns.subqueues[m.Subqueue].locks[m.Key]})
 	h := ns.subqueues[m.Subqueue]
@@ -271,7 +271,7 @@ func (ns *Namespace) meter(h *subqueue, next Meter) {
 	ns.changes.markMeter(h)
 }
 
-// event adds an event about a message, as it is now.
+// event adds an event with the present values of m.
 func (ns *Namespace) event(kind EventKind, now Instant, m *message, h *subqueue, actor, reason string) *Event {
 	ns.events = append(ns.events, Event{
 		Kind: kind, At: now, Subqueue: h.id, Path: h.path, Actor: actor, Reason: reason,
@@ -280,7 +280,8 @@ func (ns *Namespace) event(kind EventKind, now Instant, m *message, h *subqueue,
 	return &ns.events[len(ns.events)-1]
 }
 
-// reschedule moves h in the heap to the time of its next alarm.
+// reschedule moves h to its position in the heap after the time of its next change may have changed.
+// It does nothing while h is in the rotation.
 func (ns *Namespace) reschedule(h *subqueue) {
 	if at := h.nextDue(); at != h.dueAt && !h.inRotation {
 		h.dueAt = at
@@ -288,7 +289,7 @@ func (ns *Namespace) reschedule(h *subqueue) {
 	}
 }
 
-// wake marks receivers of h to be served because of m.
+// wake requests a match at h if a link there may get m, which was added or changed.
 func (ns *Namespace) wake(h *subqueue, m *message) {
 	if h.links[peekingLinks].n > 0 {
 		ns.requestMatch(h)

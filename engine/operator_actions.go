@@ -8,7 +8,8 @@ import "time"
 // of their own.
 
 // unlockedMessage returns a message for an operator's action, after applying the verdict of Judge.
-// It returns an error if the message is locked.
+// It returns ErrMessageNotFound if the message no longer exists then, and ErrNotAllowed if it is
+// locked.
 func (ns *Namespace) unlockedMessage(now Instant, k Key) (*message, *subqueue, error) {
 	m, h, err := ns.byKey(k)
 	if err != nil {
@@ -27,7 +28,7 @@ func (ns *Namespace) unlockedMessage(now Instant, k Key) (*message, *subqueue, e
 // A Move is an operator's request to move a message.
 type Move struct {
 	Key  Key
-	To   Path // empty for the entity where it died, or for a transfer dead letter its original destination
+	To   Path // empty for the entity that dead-lettered it, or for a transfer dead letter its original destination
 	Copy bool // the message stays, and a copy is sent (OPS-2)
 	// DropDuplicate lets To drop the message if it is a duplicate there; otherwise Move
 	// returns ErrDuplicate.

@@ -14,7 +14,7 @@ import (
 // four if that is a million. The zero order is empty. It contains no negative numbers.
 type order struct {
 	root       *page // nil when empty
-	level      uint  // of root; its pages begin at level 0
+	level      uint  // the level of root; pages of level 0 hold messages
 	total      int
 	readyCount int      // how many are ready
 	account    *account // of its pages and lists; nil if they are not counted
@@ -47,7 +47,7 @@ func (o *order) len() int { return o.total }
 // ready returns how many messages are ready.
 func (o *order) ready() int { return o.readyCount }
 
-// put adds m, not ready, in place of the message with the same number if there is one. The
+// put adds m, marked as not ready, and replaces the message with the same number if there is one. The
 // number of m must not change while it is in o.
 func (o *order) put(m *message) {
 	if m.Seq < 0 {
@@ -173,7 +173,7 @@ func (o *order) leaf(seq Seq) *page {
 	return p
 }
 
-// path returns the pages of each level for seq; all of them must exist.
+// path returns, by level, the pages on the way to seq; all of them must exist.
 func (o *order) path(seq Seq) (path [maxLevel + 1]*page) {
 	p := o.root
 	for level := o.level; level > 0; level-- {
@@ -226,7 +226,7 @@ func (o *order) first() *message {
 }
 
 // readyFrom iterates over the ready messages from number seq upwards, without visiting
-// others. The order may change meanwhile, as for from.
+// others. Messages may be added and removed during the iteration, as for from.
 func (o *order) readyFrom(seq Seq) iter.Seq[*message] {
 	return func(yield func(*message) bool) {
 		for next := max(seq, 0); next >= 0 && o.inRange(next); { // negative after the highest possible number
@@ -242,8 +242,8 @@ func (o *order) readyFrom(seq Seq) iter.Seq[*message] {
 	}
 }
 
-// firstFrom returns the first ready message from number seq, of which it uses the digits from
-// level down.
+// firstFrom returns the first ready message under p with number seq or higher, or nil if there is
+// none. p is a page of the given level, so only the digits of seq from that level down matter.
 func (p *page) firstFrom(level uint, seq Seq) *message {
 	i := digit(seq, level)
 	for rest := p.ready & (^uint64(0) << i); rest != 0; rest &= rest - 1 {
@@ -271,9 +271,9 @@ func (o *order) last() *message {
 	return p.msgs[p.index(digit(at, 0))]
 }
 
-// from iterates over the messages from number seq upwards, ready or not. The order may change
-// meanwhile, even near the current message: a message is yielded if it is there when its turn
-// comes.
+// from iterates over the messages from number seq upwards, ready or not. Messages may be added
+// and removed during the iteration, even near the current message: a message is yielded if it
+// exists when the iteration reaches its number.
 func (o *order) from(seq Seq) iter.Seq[*message] {
 	return func(yield func(*message) bool) {
 		for next := max(seq, 0); next >= 0; { // negative after the highest possible number
@@ -336,7 +336,8 @@ func (o *order) floor(seq Seq) (*page, Seq) {
 	return o.root.floor(o.level, seq)
 }
 
-// ceiling and floor use the digits of seq from level down.
+// ceiling and floor do the same under p, a page of the given level, so that only the digits of seq
+// from that level down matter.
 func (p *page) ceiling(level uint, seq Seq) (leaf *page, at Seq) {
 	i := digit(seq, level)
 	if level > 0 && p.has(i) {

@@ -9,8 +9,8 @@ import (
 )
 
 // A Path names an entity or subqueue: "orders", "prices/Subscriptions/eu",
-// "orders/$DeadLetterQueue". Its case is kept for people; look-up folds it (NAME-6).
-// ParsePath returns the reserved parts in their canonical case (NAME-8).
+// "orders/$DeadLetterQueue". It is shown in its own case, and looked up without regard to case
+// (NAME-6). ParsePath returns the reserved parts in their canonical case (NAME-8).
 type Path string
 
 const (
@@ -84,7 +84,8 @@ func checkDestination(name string, limits Limits) error {
 	return checkName("queue or topic", name, limits.NameLength)
 }
 
-// checkName returns an error unless entities of a kind may have name. Longest is in characters.
+// checkName returns an error unless entities of a kind may have name. `longest` is the
+// maximum length in characters.
 func checkName(kind, name string, longest int64) error {
 	if n := int64(utf8.RuneCountInString(name)); n < 1 || n > longest {
 		return RefuseCode(ErrArgument, 40000, "The name of a %s must have 1 to %d characters, not %d.", kind, longest, n)
@@ -125,7 +126,7 @@ func splitSubscription(s string) (topic, sub string, ok bool) {
 	return "", "", false
 }
 
-// Fold returns p as a key for look-up: paths that differ only in case are the same.
+// Fold returns p in lower case, as a key for look-ups.
 func (p Path) Fold() string { return strings.ToLower(string(p)) }
 
 // DeadLetter returns the dead-letter subqueue of the queue or subscription p (DLQ-2).

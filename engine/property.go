@@ -20,7 +20,7 @@ type Property struct {
 	Type       PropertyType
 	Kinds      []EntityKind // the kinds of entities that have it
 	CreateOnly bool         // fixed once the entity exists (PROP-1)
-	Default    string       // the documented one, as Text returns it; see DefaultIn for a profile's
+	Default    string       // the documented default, as Text returns it; DefaultIn returns that of a profile
 	Values     []string     // of a ChoiceProperty
 
 	set    func(c *Config, l Limits, kind EntityKind, text string) error
@@ -70,10 +70,10 @@ func LookupProperty(kind EntityKind, name string) (Property, bool) {
 	return Property{}, false
 }
 
-// Set parses text into c. An empty text, and never where that is the default, sets a zero
-// field, which means the default. The present value of c, unless it is the default, is
-// accepted again whatever the limits are now. Errors are *PropertyError, and leave c as it
-// was.
+// Set parses text and sets the property in c. An empty text sets a zero field, which means the
+// default; so does "never", if that is the default. The present value in c is always accepted, even
+// if the limits l exclude it by now, unless it is the default. Errors are *PropertyError, and leave
+// c as it was.
 func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
 	text = strings.TrimSpace(text)
 	if err := p.set(c, l, kind, text); err != nil && !p.has(*c, kind, text) {
@@ -82,7 +82,8 @@ func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
 	return nil
 }
 
-// has reports whether c has the value of text, and that is not the default.
+// has reports whether text is the present value of the property in c, whatever the limits, and not
+// its default.
 func (p Property) has(c Config, kind EntityKind, text string) bool {
 	next, unbound := c, Limits{
 		MaxDeliveries: math.MaxInt32, MinMegabytes: 1, MaxMegabytes: math.MaxInt64, MaxKilobytes: math.MaxInt64,
@@ -196,7 +197,8 @@ func durationProperty(name string, kinds []EntityKind, def string, field func(*C
 	return p
 }
 
-// boundsText returns the error texts that clients know (PROP-3, PROP-4).
+// boundsText returns the error text for a duration d, or never, that is not within the bounds: where
+// clients expect it, in the words of Service Bus (PROP-3, PROP-4).
 func boundsText(name string, never bool, d time.Duration, l Limits, bounds func(Limits) (least, most time.Duration)) string {
 	least, most := bounds(l)
 	switch {
@@ -239,7 +241,8 @@ func switchProperty(name string, kinds []EntityKind, def bool, field func(*Confi
 	return p
 }
 
-// invert stores a switch whose default is true in a field whose zero value is that default.
+// invert makes a switch whose default is true store the opposite of its value, so that the zero
+// field means the default.
 func invert(p Property) Property {
 	set, text := p.set, p.text
 	p.set = func(c *Config, l Limits, k EntityKind, s string) error {
@@ -290,7 +293,8 @@ func metadataProperty(kinds []EntityKind) Property {
 }
 
 // entityProperty is a property that accepts a path of this namespace, or an absolute URI with
-// that path, which is kept as well. If the text is the present path, neither changes.
+// that path, which is stored as well. If the text is the present path, the stored path and URI do
+// not change.
 func entityProperty(name string, kinds []EntityKind, fields func(*Config) (path, address *string)) Property {
 	p := Property{Name: name, Type: EntityProperty, Kinds: kinds}
 	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
@@ -319,8 +323,8 @@ func entityProperty(name string, kinds []EntityKind, fields func(*Config) (path,
 	return p
 }
 
-// unescapePath returns the path of a URI with its escapes, such as %2F, decoded. Anything else
-// stays: no name contains a percent sign.
+// unescapePath returns the path of a URI with its escapes, such as %2F, decoded. A
+// percent sign without a valid escape stays; it is not allowed in names.
 func unescapePath(s string) string {
 	var b strings.Builder
 	for {

@@ -4,15 +4,16 @@ import (
 	"slices"
 )
 
-// A Purge removes the messages of some classes that exist when it begins (OPS-7). It runs in
-// slices and skips locked messages. Each message is counted at most once.
+// A Purge removes the messages of some classes that exist when it begins (OPS-7). Each call of
+// PurgeSlice or CountPurgeSlice handles some of them, until Done. Locked messages are skipped. Each
+// message is counted at most once.
 type Purge struct {
 	Path      Path
 	Classes   []Class        // ClassActive, ClassDeferred, ClassScheduled
-	Filter    *MessageFilter // removes only matching messages; nil removes all. Set it before the first slice
+	Filter    *MessageFilter // removes only matching messages; nil removes all. Set it before the first PurgeSlice
 	EndSeq    Seq            // exclusive; messages with this number or a higher one stay
-	Before    Instant        // dead letters that died later stay, whatever their number
-	From      Seq            // where the next slice begins
+	Before    Instant        // messages that were dead-lettered later stay, whatever their number
+	From      Seq            // the number from which PurgeSlice continues
 	Removed   int64          // when counting: how many would be removed
 	Skipped   int64          // locked messages that would have been removed
 	Failed    int64          // messages, locked or not, for which Filter could not be evaluated
@@ -108,8 +109,8 @@ func (ns *Namespace) CountPurgeSlice(now Instant, pg *Purge, limit int) error {
 // purgeSample is how many messages a count lists in Sample.
 const purgeSample = 5
 
-// slice returns those of the next limit messages that existed when pg began, and advances pg.
-// Its cost is bounded by limit.
+// slice visits the next `limit` messages of h and returns those that were there when pg began. It
+// advances pg.From, and sets pg.Done if there are no more.
 func (pg *Purge) slice(h *subqueue, limit int) (found []*message) {
 	looked := 0
 	pg.Done = true
@@ -158,8 +159,9 @@ func (pg *Purge) skip(m *message) {
 
 // A BatchDelete removes the oldest active messages that were enqueued at or before an instant
 // (BDEL-1 … BDEL-8). Locked, deferred and scheduled messages stay, and so do messages that
-// arrived, or died, after it began. It runs in slices, so that other requests do not wait
-// while it skips any number of messages that do not qualify or have expired.
+// arrived, or were dead-lettered, after it began. Each call of BatchDeleteSlice examines a limited
+// number of messages, until Done, so that other requests do not wait while many messages are skipped
+// that do not qualify or have expired.
 type BatchDelete struct {
 	Deleted int
 	Done    bool
@@ -168,9 +170,9 @@ type BatchDelete struct {
 	subqueue SubqueueID
 	count    int     // the maximum number of messages to remove
 	before   Instant // only messages enqueued at or before this are removed
-	from     Seq     // where the next slice begins
-	bound    Seq     // exclusive
-	began    Instant // dead letters that died later stay, whatever their number
+	from     Seq     // the number from which BatchDeleteSlice continues
+	bound    Seq     // messages with this number or a higher one stay
+	began    Instant // messages that were dead-lettered later stay, whatever their number
 	client   string
 	link     LinkID // the receiver whose session's messages are removed; zero for those of all sessions
 }
@@ -186,7 +188,7 @@ func (ns *Namespace) BeginBatchDelete(now Instant, p Path, count int, before Ins
 }
 
 // BeginSessionBatchDelete is BeginBatchDelete for the messages of the session that the
-// receiver id holds; other sessions' messages stay (BDEL-8). Without the session's lock it
+// receiver `id` holds; other sessions' messages stay (BDEL-8). Without the session's lock it
 // returns ErrSessionLockLost.
 func (ns *Namespace) BeginSessionBatchDelete(now Instant, id LinkID, count int, before Instant) (BatchDelete, error) {
 	l, _, err := ns.sessionOfLink(now, id)
@@ -233,7 +235,7 @@ func (ns *Namespace) BatchDeleteSlice(now Instant, d *BatchDelete, limit int) er
 			return nil
 		}
 		d.from = m.Seq + 1
-		if m.EnqueuedAt > d.before || m.Extra != nil && m.Extra.DeadAt > d.began || !ns.applyVerdict(now, h, m) { // or it had expired
+		if m.EnqueuedAt > d.before || m.Extra != nil && m.Extra.DeadAt > d.began || !ns.applyVerdict(now, h, m) { // applyVerdict returns false if m had expired
 			continue
 		}
 		ns.drop(m)

@@ -40,11 +40,11 @@ type link struct {
 	Link
 	subqueue  *subqueue
 	credit    int
-	served    bool           // it has got a message
+	served    bool           // whether the link got a message
 	took      *string        // the id of the session that it got; nil if none yet
-	session   *session       // the same, while the link is attached
-	rank      int64          // in the line of links waiting for a session; zero if it never waited
-	index     *selectorIndex // of its selector, while the link is attached; nil if none
+	session   *session       // the session itself, while the link is attached
+	rank      int64          // its rank among the links that wait for a session; zero if it never waited
+	index     *selectorIndex // the index of its selector, while the link is attached; nil if none
 	waitTurn  int64          // increases with each link that begins to wait at its subqueue
 	next      Seq            // of a browsing link: the number from which to deliver messages next
 	positions [lineKinds]linePosition
@@ -130,7 +130,8 @@ func (ns *Namespace) Attach(now Instant, l Link) error {
 	return nil
 }
 
-// admitReceiver checks whether l may have the session that it asks for.
+// admitReceiver checks whether l may be attached to h with the session that it requests, or without
+// one.
 func (ns *Namespace) admitReceiver(now Instant, h *subqueue, l Link) error {
 	if l.Mode == PeekOnly {
 		return ns.admitPeekLink(h, l.Session)
@@ -208,9 +209,9 @@ func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 // maxCredit is the largest credit in an AMQP flow.
 const maxCredit = math.MaxUint32
 
-// Drain removes the credit that a link has left, and reports whether it could: while there
-// may be a message for the link that Match has not reached, call it again after the next
-// Match (LOCK-14). It returns true for an unknown link.
+// Drain removes the credit that a link has left, and reports whether the link has none now. It
+// removes nothing while there may be a message for the link that Match has not delivered yet: call
+// it again after the next Match (LOCK-14). It returns true for an unknown link.
 func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 	l := ns.links[id]
 	if l == nil || l.credit == 0 {
@@ -262,13 +263,14 @@ func (ns *Namespace) noteCredit(l *link) {
 	ns.changes.addUndo(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served, next: l.next})
 }
 
-// setCredit is the only place where a link's credit changes.
+// setCredit sets l's credit, and updates whether l waits. No other function changes a link's credit.
 func (l *link) setCredit(ns *Namespace, n int) {
 	l.credit = n
 	ns.updateWaiting(l)
 }
 
-// Detach ends a link. Unknown ids are ignored: the link may have ended already.
+// Detach ends a link. If the link holds a session, `how` decides whether the session is released; see
+// DetachReason. Unknown ids are ignored: the link may have ended already.
 func (ns *Namespace) Detach(now Instant, id LinkID, how DetachReason) {
 	l := ns.links[id]
 	if l == nil {
@@ -315,8 +317,9 @@ func (ns *Namespace) Match(now Instant) {
 // credit.
 const maxDeliveriesPerStep = 4096
 
-// serveLinks serves h's links until most deliveries wait to be flushed, and ends those that do
-// not wait longer.
+// serveLinks delivers messages to the waiting links of h in turn, until `most` deliveries wait to be
+// flushed. It then ends the links with SingleMessage that got one and, if no message is left for
+// them, the links with NoWait.
 func (ns *Namespace) serveLinks(now Instant, h *subqueue, most int) {
 	var served []*link // links with SingleMessage
 	looks := maxDuePerStep
@@ -334,7 +337,7 @@ func (ns *Namespace) serveLinks(now Instant, h *subqueue, most int) {
 		if line.index != nil {
 			m = ns.nextMatch(now, h, line.index, &looks)
 		}
-		if m == nil { // its links keep their positions
+		if m == nil { // the links of this line keep their positions in it
 			q.removeFirst()
 			continue
 		}
@@ -363,7 +366,7 @@ func (ns *Namespace) serveLinks(now Instant, h *subqueue, most int) {
 	}
 }
 
-// releaseLink ends a link with SingleMessage or NoWait.
+// releaseLink detaches a link with SingleMessage or NoWait, and reports its end to its owner.
 func (ns *Namespace) releaseLink(now Instant, l *link) {
 	ns.Detach(now, l.ID, DetachedByClient)
 	ns.effects.Ended = append(ns.effects.Ended, LinkEnded{ID: l.ID})
@@ -386,8 +389,8 @@ func (ns *Namespace) deliverToLink(now Instant, h *subqueue, l *link, m *message
 // the work for one step is done. On the way it makes the changes that are due (TTL-19, TTL-31,
 // PROP-11).
 func (ns *Namespace) nextDeliverable(now Instant, h *subqueue) *message {
-	// Expired locks and due scheduled messages come first, also those of its topic: an older
-	// message may be among them (SEQ-8).
+	// First end expired locks and activate scheduled messages, also those of h's topic, because an
+	// older message may be among them (SEQ-8).
 	if !ns.catchUp(now, h) {
 		ns.requestMatch(h)
 		return nil

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// Replace is Move for a message that an operator has edited: s enters the target as a new
-// message, and the old one is dropped in the same step, or stays if mv.Copy is set (OPS-1,
+// Replace is Move for a message that an operator has edited: s is stored at the destination as a
+// new message, and the old one is dropped in the same step, or stays if mv.Copy is set (OPS-1,
 // OPS-2). The new message has its own key; the events of both name the other, see ParseEditReason.
 // Errors are those of Move or Send, and change nothing; the caller then calls DiscardStaged for s.
 // UndoReplace undoes a Replace.
@@ -50,7 +50,7 @@ func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (
 	return did, nil
 }
 
-// admitReplace is admitMove for the message that replaces m.
+// admitReplace is admitMove for s, the message that replaces m. It sets s.duplicate.
 func (ns *Namespace) admitReplace(now Instant, m *message, from *subqueue, mv Move, s *Submission) (*entity, error) {
 	to := from.entity
 	if from == to.transfer && mv.To == "" {
@@ -96,7 +96,7 @@ func (ns *Namespace) admitReplace(now Instant, m *message, from *subqueue, mv Mo
 // An editReason is the reason of an event about a message before or after an edit. It identifies
 // the counterpart of that message.
 type editReason struct {
-	from bool // the counterpart is the message before the edit
+	from bool // whether the counterpart is the message before the edit
 	key  Key  // zero if there is not exactly one counterpart
 	seq  Seq
 	at   Path

@@ -105,8 +105,8 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	return nil
 }
 
-// A loading is the state of a load. It is built for a million messages: contents are looked
-// up next to the last one found, and alarms are sorted once.
+// A loading is the state of a load. To load a million messages quickly, it looks for a content next
+// to the last one found, and collects alarms to sort them once.
 type loading struct {
 	contents []*content // by key, once the first message was restored
 	sorted   bool

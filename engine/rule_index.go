@@ -21,7 +21,7 @@ type compiledRule struct {
 	correlation *filter.Correlation
 	sql         *filter.SQL
 	action      *filter.Action
-	compileErr  error // it was restored from the store and cannot be compiled: it selects nothing
+	compileErr  error // why the rule, restored from the store, cannot be compiled; it then selects nothing
 }
 
 // compile compiles a rule; its errors are *RuleError.
@@ -48,7 +48,7 @@ func compile(r Rule, l Limits) (p *compiledRule, err error) {
 	return p, nil
 }
 
-// of returns p as a rule of e.
+// of returns a copy of p as a rule of the subscription e.
 func (p *compiledRule) of(e *entity) *compiledRule {
 	own := *p
 	own.sub, own.sortKey = e, e.Path.Fold()+"\x00"+strings.ToLower(p.Name)
@@ -57,8 +57,7 @@ func (p *compiledRule) of(e *entity) *compiledRule {
 
 func compareRules(a, b *compiledRule) int { return strings.Compare(a.sortKey, b.sortKey) }
 
-// isLate reports whether p's filter reads something that is known only when the message is
-// accepted.
+// isLate reports whether p's filter reads a value that is assigned only when the message is accepted.
 func (p *compiledRule) isLate() bool { return p.sql != nil && p.sql.Late() }
 
 // A ruleIndex finds the rules of a topic that select a message, without evaluating each: true
@@ -69,10 +68,10 @@ type ruleIndex struct {
 	always     []*compiledRule // true filters, sorted by sortKey
 	correlated filter.Index[*compiledRule]
 	sql        []*compiledRule
-	set        *RuleSet // of sql; nil if none
+	set        *RuleSet // the rules in sql; nil if there are none
 	others     int      // rules without a SQL filter, including false and broken ones
 
-	correlations int // of the others, including broken ones
+	correlations int // rules among the others that have a correlation filter, including broken ones
 
 	account *account // of the rules; nil if they are not counted
 }
@@ -203,7 +202,7 @@ func (s *RuleSet) Plan(c Content) *Plan {
 }
 
 // A Rulebook has the present RuleSet of every topic with SQL rules. It is safe for concurrent
-// use; the namespace that it was given to updates it.
+// use; the namespace that has it in its Options updates it.
 type Rulebook struct{ sets sync.Map } // of *RuleSet by folded path
 
 // Of returns a topic's RuleSet, or nil if it has no SQL rules.

@@ -55,8 +55,8 @@ func (ns *Namespace) ReplaceRule(now Instant, p Path, r Rule, actor string) erro
 	return nil
 }
 
-// admitRules checks whether a subscription of topic may have these rules, in place of one
-// rule or in addition to the present ones, and compiles them.
+// admitRules checks whether a subscription of topic may have these rules in addition to its present
+// ones, or in place of the rule `instead` if that is not nil, and compiles them.
 func (ns *Namespace) admitRules(topic *entity, instead *Rule, rules ...Rule) ([]*compiledRule, error) {
 	named := map[string]bool{}
 	plans := make([]*compiledRule, 0, len(rules))
@@ -149,8 +149,8 @@ func hasNoRules(p Path, kind EntityKind) error {
 	return RefuseCode(ErrNotAllowed, 40301, "'%s' is a %s. Only subscriptions have rules.", p, kind)
 }
 
-// setRules is the only place where the rules of a subscription change. rules is the whole new list;
-// compared with the present one, the rules in added are new, and gone is missing unless it is nil.
+// setRules replaces the list of e's rules by `rules`, and updates the indexes of its topic: it adds
+// the rules in `added` and removes `gone`, unless that is nil. It binds the items of `added` to e.
 func (ns *Namespace) setRules(e *entity, rules []Rule, added []*compiledRule, gone *Rule) {
 	before, s := e.rules, &e.topic.ruleIndex
 	var was *compiledRule
@@ -263,7 +263,7 @@ type RuleTrial struct {
 	After   *filter.Message // the message after the action; nil if there is none or it was not applied
 }
 
-// TryRule evaluates a rule, existing or being edited. The error is the one that AddRule would
+// TryRule evaluates a rule, existing or being edited. It returns the error that AddRule would
 // return for a rule that cannot be compiled.
 func TryRule(r Rule, m filter.Message, l Limits) (RuleTrial, error) {
 	t := RuleTrial{Rule: r}

@@ -22,7 +22,7 @@ func (ns *Namespace) savepoint() savepoint {
 }
 
 // undoTo undoes the effects of the steps since a savepoint: changes of records and their indexes,
-// events, deliveries, ended links, and the need for durability. Uses of entities are not undone.
+// events, deliveries, ended links, and the need for durability. Idle clocks are not set back.
 // Its cost is proportional to the number of changes; but if entities or rules were added, removed
 // or changed, it visits all entities.
 func (ns *Namespace) undoTo(to savepoint) {
@@ -107,7 +107,7 @@ func (ns *Namespace) undo(u undo) {
 	}
 }
 
-// undoLock restores the details of a message's lock.
+// undoLock restores the details of the lock that a message had before the change u.
 func (ns *Namespace) undoLock(u undo) {
 	h := ns.subqueues[u.m.Subqueue]
 	if u.lock == (Lock{}) {

@@ -12,7 +12,7 @@ import (
 // A Submission is a message to be sent: checked and packed by Submit, outside the owner's
 // loop.
 type Submission struct {
-	Key          Key // of its content, and of its body if that was staged
+	Key          Key // the key of its content, and of its body if that was staged
 	Content      Packed
 	Body         []byte // nil if staged or empty; must not be changed any more
 	Staged       bool   // the body was given to Store.Stage under Key
@@ -21,14 +21,14 @@ type Submission struct {
 	TTL          time.Duration
 	ScheduledFor Instant
 	Plan         *Plan  // for a topic; nil to evaluate its rules during the send
-	Digest       Digest // of its MessageId; zero if it has none
+	Digest       Digest // the digest of its MessageId; zero if it has none
 
 	duplicate     bool     // set by markDuplicates
 	sharedContent *content // the content kept by a transaction; nil if Send makes one
 }
 
-// Submit checks a message against the limits on its parts and packs it. Pass the body, or its
-// size as staged if it was staged under key. Submit sets BodySize and Preview of c.
+// Submit checks a message against the limits on its parts and packs it. Pass the body
+// or, if it was staged under key, its size as `staged`. Submit sets BodySize and Preview of c.
 func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission, error) {
 	c.BodySize = max(int64(len(body)), staged)
 	c.SetPreview(body)
@@ -174,7 +174,8 @@ func (ns *Namespace) DiscardStaged(batch []Submission) {
 	}
 }
 
-// admitSend checks whether the whole batch may be sent, before anything changes.
+// admitSend checks whether the whole batch may be sent, before anything changes, and marks the
+// duplicates in it.
 func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entity, error) {
 	e, err := ns.sendableEntity(to)
 	if err == nil {
@@ -259,11 +260,11 @@ func (ns *Namespace) admitSizes(e *entity, batch []Submission) error {
 
 // A requiredSpace is the room that messages take, in bytes.
 type requiredSpace struct {
-	charge int64 // of the quota of their entity
-	memory int64 // of the process's memory
+	charge int64 // counted against the quota of their entity
+	memory int64 // taken from the process's memory
 }
 
-// admitSpace returns an error if e or the process has no room for n.
+// admitSpace returns ErrQuota if e has no room for n, and ErrMemoryFull if the process has none.
 func (ns *Namespace) admitSpace(e *entity, n requiredSpace) error {
 	if err := ns.checkQuota(e, n.charge); err != nil {
 		return err
@@ -322,7 +323,8 @@ func (ns *Namespace) checkQuota(e *entity, more int64) error {
 	return RefuseCode(ErrQuota, 40300, "%s", text)
 }
 
-// accept stores one admitted message.
+// accept stores one admitted message, or distributes it to a topic's subscriptions, and returns its
+// number.
 func (ns *Namespace) accept(now Instant, e *entity, s Submission, c *content, actor string) Seq {
 	return ns.acceptAs(now, e, s, c, actor, "")
 }
@@ -346,8 +348,9 @@ func (ns *Namespace) acceptAs(now Instant, e *entity, s Submission, c *content, 
 	return seq
 }
 
-// ownExpiry returns the instant stored for a message with its own TTL, under the present
-// ceiling (TTL-5, TTL-11, TTL-13).
+// ownExpiry returns the ExpiresAt to store for a message with the time to live ttl, bounded by the
+// present ceiling (TTL-5, TTL-11, TTL-13): zero if ttl is zero, and the time of enqueueing if it is
+// negative.
 func (t Terms) ownExpiry(enqueued Instant, ttl time.Duration) Instant {
 	switch {
 	case ttl == 0:
@@ -399,7 +402,8 @@ func (ns *Namespace) CancelScheduled(now Instant, p Path, seqs []Seq, actor stri
 	return nil
 }
 
-// scheduledAt returns scheduled messages by number, and their subqueue.
+// scheduledAt returns the scheduled messages with these numbers, and their subqueue. It returns
+// ErrMessageNotFound if one of them is not scheduled any more, or is due.
 func (ns *Namespace) scheduledAt(now Instant, p Path, seqs []Seq) (*subqueue, []*message, error) {
 	h, err := ns.subqueue(p)
 	if err != nil {
@@ -433,11 +437,11 @@ type SendPreview struct {
 	Duplicate  bool  // it would be accepted and dropped (DUP-2)
 	Remembered bool  // its id would be remembered, so that the next message with it is a duplicate
 	Scheduled  bool  // it would wait for its time (SCH-2)
-	Charge     int64 // bytes that would count against the size of to; see memory_account.go
+	Charge     int64 // bytes that would count against the size of the destination; see memory_account.go
 }
 
-// PreviewSend returns what Send would do with each message, sent alone and after those before it
-// that would be accepted; taken is the sum of the Charges from earlier calls. The server's
+// PreviewSend returns what Send would do with each message in a call of its own, after the acceptable
+// ones before it. `taken` is the sum of the Charges that earlier calls returned. The server's
 // memory limit is not checked, because the free memory changes all the time. Nothing changes,
 // and bodies may be missing: only their sizes count. The error is Send's, if no message at
 // all can be sent there now.

@@ -9,7 +9,7 @@ import (
 // without a session, the only one that an entity without sessions accepts (SES-13, SES-14).
 type SessionRequest struct {
 	Want SessionWant
-	ID   string // of a NamedSession
+	ID   string // the id of a NamedSession
 }
 
 // SessionWant is how a receiver chooses its session (SES-2).
@@ -63,7 +63,9 @@ func sessionIDMissing() *Extra {
 	return &Extra{Reason: ReasonNoSession, Description: "Session enabled entity doesn't allow a message whose session identifier is null."}
 }
 
-// admitSession checks whether a receiver may be attached to h with this request.
+// admitSession checks whether a receiver may be attached to h with this request. It returns
+// ErrNotAllowed if only one of h and the request is for sessions, and ErrSessionLocked if the named
+// session is locked.
 func (ns *Namespace) admitSession(now Instant, h *subqueue, want SessionRequest) error {
 	switch {
 	case h.sessions == nil && want.Want != NoSession:
@@ -117,8 +119,8 @@ func (ns *Namespace) acceptSession(now Instant, h *subqueue, l *link, id string)
 	ns.offer(h, s)
 }
 
-// lockSession is the only place where a session's lock begins, changes or ends; it ends if until
-// is zero. A session that then has neither messages nor state is removed.
+// lockSession begins or changes the lock of a session or, if `until` is zero, ends it, as a change
+// that can be undone. A session without lock, messages and state is removed.
 func (ns *Namespace) lockSession(h *subqueue, id string, until Instant, l Lock) *session {
 	s := h.sessions.get(id)
 	var before sessionLock
@@ -191,7 +193,8 @@ func (ns *Namespace) expireSessionLocks(now Instant, h *subqueue, limit int) (do
 	return done + 1
 }
 
-// sessionOfLink returns the session that a link holds (SES-11).
+// sessionOfLink returns the session that a link holds (SES-11). It returns ErrNotAllowed for a link
+// without a session, and ErrSessionLockLost if the lock has expired or there is no such link.
 func (ns *Namespace) sessionOfLink(now Instant, id LinkID) (*link, *session, error) {
 	l := ns.links[id]
 	switch {
@@ -281,7 +284,8 @@ func (l *link) bind(s *session) { l.session, s.lock.link = s, l }
 
 func (l *link) unbind() { l.session.lock.link, l.session = nil, nil }
 
-// enlist adds a link to the sessions of its subqueue, and delist removes it.
+// enlist binds l to the session that it got before, or adds it to the links that wait for a session;
+// delist undoes this.
 func (ns *Namespace) enlist(l *link) {
 	ss := l.subqueue.sessions
 	switch {
@@ -329,7 +333,8 @@ func (ss *sessions) stopAwaiting(l *link) {
 	ss.accepting = slices.DeleteFunc(ss.accepting, func(o *link) bool { return o == l })
 }
 
-// offer makes the next Match visit s if a link may get it, or a message of it.
+// offer requests a match if s is available and links wait for a session, or if the link that holds s
+// could get a message. In the latter case it also adds s to the sessions to serve.
 func (ns *Namespace) offer(h *subqueue, s *session) {
 	switch {
 	case s.rank != 0:
@@ -358,7 +363,7 @@ func (ns *Namespace) lockCapacity(s *session) int64 {
 	return ns.limits.SessionLocks - int64(s.locked())
 }
 
-// offerSessionOf offers the session of m, which may not be locked any more.
+// offerSessionOf calls offer for the session of m, after m was unlocked or removed.
 func (ns *Namespace) offerSessionOf(h *subqueue, m *message) {
 	if h.sessions == nil {
 		return
@@ -368,7 +373,8 @@ func (ns *Namespace) offerSessionOf(h *subqueue, m *message) {
 	}
 }
 
-// matchSessions is Match for one subqueue with sessions.
+// matchSessions is Match for one subqueue with sessions: it gives sessions to waiting links, delivers
+// messages to links with sessions, and ends the links with NoWait that got no session.
 func (ns *Namespace) matchSessions(now Instant, h *subqueue, most int) {
 	if !ns.catchUp(now, h) {
 		ns.requestMatch(h)
@@ -403,7 +409,7 @@ func (ns *Namespace) acceptNext(now Instant, h *subqueue) (all bool) {
 }
 
 // serveSessions serves the links that hold sessions with ready messages, one message to each
-// in rotation, until most deliveries wait to be flushed; it reports whether it finished.
+// in rotation, until `most` deliveries wait to be flushed; it reports whether it finished.
 func (ns *Namespace) serveSessions(now Instant, h *subqueue, most int) (all bool) {
 	ss := h.sessions
 	for looked := 0; ss.toServe.first != nil; looked++ {
@@ -439,7 +445,7 @@ type watchedSession struct {
 	id   string
 }
 
-// note records that a session of h changed.
+// note records, if the session is watched, that a message of it can be received.
 func (w *sessionWatch) note(h *subqueue, id string) {
 	if w == nil || len(w.watched) == 0 {
 		return
@@ -449,7 +455,7 @@ func (w *sessionWatch) note(h *subqueue, id string) {
 	}
 }
 
-// noteAll records that all sessions of h changed.
+// noteAll records that the watched sessions of h changed, because h ends all its links.
 func (w *sessionWatch) noteAll(h *subqueue) {
 	for at := range w.watched {
 		if at.path == h.path {
@@ -461,7 +467,7 @@ func (w *sessionWatch) noteAll(h *subqueue) {
 // WatchSession makes WatchedSessionsAvailable report a session as soon as a message of it can be
 // received while no receiver holds it, or when its entity is deleted or rejects receivers
 // (SES-20). Messages that are ready when the watch begins are not reported: the caller checks the
-// session itself. p is written as in [SessionAccepted].
+// session itself. p must be the Path of the [SessionAccepted].
 func (ns *Namespace) WatchSession(p Path, id string) {
 	if ns.watch.watched == nil {
 		ns.watch.watched = map[watchedSession]bool{}

@@ -29,7 +29,7 @@ type sessionLock struct {
 	link      *link // nil if it detached without releasing the session, or before a restart
 	locked    order // the session's locked messages; the last of them has the session's deadline
 	heapIndex int   // in sessions.locked
-	toServe   bool  // it is in sessions.toServe, until the lock ends
+	toServe   bool  // whether the session is in sessions.toServe
 }
 
 // A sessionState is the state that receivers store in a session for later receivers (SES-11).
@@ -60,7 +60,7 @@ type sessions struct {
 	peak      int // the largest len(byID) since it was empty
 
 	accepting []*link     // links waiting for the next session, by rank
-	noWait    int         // of these, links with NoWait
+	noWait    int         // how many links in accepting have NoWait
 	toServe   sessionLine // locked ones that may have messages for their links, in the order of service
 
 	watch *sessionWatch // the namespace's; nil in tests
@@ -81,7 +81,8 @@ func (ss *sessions) get(id string) *session {
 	return s
 }
 
-// update updates the position of s after a change, and removes s if it is empty.
+// update adds s to the line of available sessions or removes it from there, after a change, and
+// removes s altogether if it is empty.
 func (ss *sessions) update(s *session) {
 	can := s.lock == nil && s.order.ready() > 0
 	if can {
@@ -132,7 +133,8 @@ func (ss *sessions) changeClass(m *message, was, will class) {
 	ss.update(s)
 }
 
-// count adds or removes a message of a class.
+// count updates the counts and the locked messages of s when m enters class c, if `by` is 1, or
+// leaves it, if `by` is -1.
 func (s *session) count(m *message, c class, by int32) {
 	switch {
 	case c == classDeferred:
@@ -328,7 +330,8 @@ func (ns *Namespace) noteRank(h *subqueue, before sessionRank) {
 // savedRanks are the ranks that sessions had at a savepoint, for undoTo.
 type savedRanks map[*sessions]map[string]int64
 
-// save adds a rank. Calls go backwards in time: the earliest rank counts.
+// save records the rank that a session had. undoTo calls it from the latest change to the earliest,
+// so that the earliest rank of a session is kept.
 func (r *savedRanks) save(ss *sessions, before sessionRank) {
 	if *r == nil {
 		*r = savedRanks{}
@@ -413,7 +416,7 @@ func (r *sortedSessions) join(i int) {
 	r.chunks = shrinkSlice(slices.Delete(r.chunks, i+1, i+2))
 }
 
-// from iterates over the sessions from an id upwards. r must not change meanwhile.
+// from iterates over the sessions from an id upwards. r must not change during the iteration.
 func (r *sortedSessions) from(id string) iter.Seq[*session] {
 	return func(yield func(*session) bool) {
 		for i := r.chunk(id); i < len(r.chunks); i++ {

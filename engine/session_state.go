@@ -76,7 +76,7 @@ func (ns *Namespace) changeSessionState(now Instant, h *subqueue, id string, sta
 	return ns.sessionEvent(EventSessionState, now, h, id, actor, what)
 }
 
-// putState is the only place where steps change a session's state.
+// putState sets a session's state, or clears it if next is nil, and marks it to be stored.
 func (ns *Namespace) putState(h *subqueue, id string, next *sessionState) {
 	h.setState(id, next)
 	ns.changes.sessions[SessionID{h.id, id}] = struct{}{}
@@ -112,8 +112,8 @@ func (ns *Namespace) storedSession(id SessionID) (r SessionRecord, ok bool) {
 	return SessionRecord{Subqueue: id.Subqueue, ID: s.id, State: s.state.text, ChangedAt: s.state.at}, true
 }
 
-// sessionsOf returns the subqueue with the sessions of p, for callers that view or change
-// them by path and id.
+// sessionsOf returns the subqueue p for callers that view or change its sessions by id. It returns
+// ErrNotAllowed if the subqueue has no sessions.
 func (ns *Namespace) sessionsOf(p Path) (*subqueue, error) {
 	h, err := ns.receivable(p)
 	if err != nil {
@@ -200,7 +200,7 @@ func (ns *Namespace) setSessionStateAt(now Instant, h *subqueue, id string, stat
 	return nil
 }
 
-// SessionStateAt returns a session's state without any effect.
+// SessionStateAt returns a session's state without any effect; set is false if it is not set.
 func (ns *Namespace) SessionStateAt(p Path, id string) (state string, set bool, err error) {
 	h, err := ns.sessionsOf(p)
 	if err != nil {
@@ -212,8 +212,8 @@ func (ns *Namespace) SessionStateAt(p Path, id string) (state string, set bool, 
 	return "", false, nil
 }
 
-// A SessionList lists session ids for clients, in id order (SES-12). It runs in slices; a
-// session that is added or removed meanwhile may be included or not.
+// A SessionList lists session ids for clients, in id order (SES-12). Call
+// ListSessions until Done. A session that is added or removed meanwhile may be included or not.
 type SessionList struct {
 	Path         Path
 	ChangedSince Instant // only sessions whose state was set later; zero for those with ready or locked messages, or a state
@@ -221,7 +221,7 @@ type SessionList struct {
 	Top          int     // how many to list at most; never more than maxSessionsListed
 
 	IDs  []string // listed so far
-	From string   // where the next slice begins
+	From string   // the id from which ListSessions continues
 	Done bool
 }
 
@@ -273,9 +273,9 @@ type SessionRow struct {
 	Attached                            bool    // its receiver is attached; otherwise the lock stays until it expires
 	StateSet                            bool
 	StateSize                           int     // bytes
-	ChangedAt                           Instant // of the state; zero if not set
+	ChangedAt                           Instant // when the state was set; zero if there is none
 	OldestAt                            Instant // when its first message was enqueued; zero if it has none
-	NextSeq                             Seq     // of the message to be received next; zero if none
+	NextSeq                             Seq     // the number of the message to be received next; zero if there is none
 }
 
 // SessionRows lists up to limit sessions in id order, starting at from. It has no effect.

@@ -9,10 +9,11 @@ import (
 )
 
 // A Setting is a stored value that is neither an entity nor a message: a named view, an alert
-// rule, a job. The package that sets it chooses the key and interprets the value, which is
-// opaque to the engine. A change of a setting adds no event; the caller adds one if needed.
+// rule or a job, for example. The package that sets it chooses the key and interprets the value,
+// which is opaque to the engine. A change of a setting adds no event; the caller adds one if
+// needed.
 type Setting struct {
-	Key       string // "view/late orders": case matters, and the part before the slash identifies its owner
+	Key       string // such as "view/late orders": case matters, and the part before the slash identifies the owner
 	Value     string // opaque bytes; may be empty
 	ChangedAt Instant
 }
@@ -105,7 +106,8 @@ func (ns *Namespace) DropSetting(key string) error {
 	return nil
 }
 
-// changeSetting is the only place where steps change settings; nil removes one.
+// changeSetting sets the setting with this key to next, or removes it if next is nil, as a change to
+// be stored that can be undone.
 func (ns *Namespace) changeSetting(key string, next *Setting) {
 	var before *Setting
 	if was, known := ns.Setting(key); known {
@@ -117,7 +119,8 @@ func (ns *Namespace) changeSetting(key string, next *Setting) {
 	ns.changes.hard = true
 }
 
-// put is the only place where settings change.
+// put sets the setting with this key to next, or removes it if next is nil, and updates the counts of
+// bytes. No other function changes byKey.
 func (s *settings) put(key string, next *Setting) {
 	was, known := s.byKey[key]
 	if known {

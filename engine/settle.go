@@ -97,8 +97,8 @@ func (ns *Namespace) settleable(now Instant, s *Settlement) (m *message, h *subq
 }
 
 // maxSettleGrowth is how many bytes a settlement may add to a message when memory is full:
-// a reason and a few properties. Receiving goes on at the limit, but settlements must
-// not fill memory further.
+// a reason and a few properties. Messages can be received and settled then, but settlements must
+// not take much more memory.
 const maxSettleGrowth = 1 << 10
 
 // admitGrowth returns an error if memory is full and s adds more than maxSettleGrowth.
@@ -154,7 +154,8 @@ func checkReason(reason, description string, l Limits) error {
 	return nil
 }
 
-// messageOfToken returns the message that a valid token locks.
+// messageOfToken returns the message that a valid token locks, which must be in the subqueue `at`
+// unless that is empty. Otherwise it returns lockLostError; `by` is the link that got the message.
 func (ns *Namespace) messageOfToken(now Instant, t LockToken, at Path, by LinkID) (*message, *subqueue, error) {
 	m, h, err := ns.byKey(t.Key())
 	if err != nil || m.Nonce != t.nonce() || !m.Locked() || h.withSessionLock(m).LockedUntil.Passed(now) || at != "" && at.Fold() != h.path.Fold() {
@@ -164,9 +165,9 @@ func (ns *Namespace) messageOfToken(now Instant, t LockToken, at Path, by LinkID
 }
 
 // lockLostError returns the error for a token that is not valid any more: where sessions are
-// required, the session's lock was lost (SES-6, SES-10), unless the link by still holds it
-// (SES-21). The subqueue is at, if the client names the one it received from, otherwise h, where
-// the message is now; h is nil if the message does not exist.
+// required, the session's lock was lost (SES-6, SES-10), unless the link `by` still holds
+// it (SES-21). `at` is the subqueue that the client received from; if it is empty, h is used, where
+// the message is now. h is nil if the message does not exist.
 func (ns *Namespace) lockLostError(now Instant, h *subqueue, at Path, by LinkID) error {
 	if _, _, err := ns.sessionOfLink(now, by); err == nil {
 		return lockLost()
@@ -261,8 +262,8 @@ func (ns *Namespace) renew(now Instant, h *subqueue, m *message, client string) 
 }
 
 // SettleAll is Settle for several deliveries, all or none: if one cannot be settled it
-// returns that error, and nothing has changed. A delivery that is named twice is an error,
-// because it is settled by then (LOCK-7).
+// returns that error, and nothing has changed. If a delivery is named twice, the second
+// settlement fails (LOCK-7).
 func (ns *Namespace) SettleAll(now Instant, all []Settlement) error {
 	return ns.settleTogether(all, func(s Settlement) error { return ns.Settle(now, s) })
 }
@@ -272,7 +273,7 @@ func (ns *Namespace) SettleAllInTx(now Instant, id TxID, all []Settlement) error
 	return ns.settleTogether(all, func(s Settlement) error { return ns.SettleInTx(now, id, s) })
 }
 
-// settleTogether calls do for each settlement. If one fails, it undoes the ones before and returns
+// settleTogether calls `do` for each settlement. If one call fails, it undoes those before and returns
 // the error.
 func (ns *Namespace) settleTogether(all []Settlement, do func(Settlement) error) error {
 	before := ns.savepoint()

@@ -31,8 +31,8 @@ var ErrUnreachable = errors.New("the store cannot be reached")
 type Store interface {
 	// Load yields everything stored: the Clock, Access and settings, then entities, then
 	// rules and meters, then sessions and, in the order of their numbers, SeenIDs, then contents,
-	// then messages. Records of a subqueue that no entity has are skipped, and contents that
-	// no message refers to may be.
+	// then messages. It skips records of subqueues that no entity has, and may skip contents that
+	// no message refers to.
 	Load(ctx context.Context) iter.Seq2[Record, error]
 	// Stage stores a large body ahead of the batch whose Content refers to it; it is durable
 	// on return. A staged body that no content refers to is garbage after the next open.
@@ -41,7 +41,7 @@ type Store interface {
 	// returns; a soft one may be lost in a crash, but never out of order.
 	Commit(ctx context.Context, b *Batch) error
 	// Body opens a body for reading. The error is ErrMessageNotFound if there is none. The
-	// reader stays valid when the body is dropped meanwhile.
+	// reader stays valid if the body is dropped before it is closed.
 	Body(ctx context.Context, k Key) (io.ReadSeekCloser, error)
 	// Epoch returns a number that every open increases, from 1; it fits 24 bits.
 	Epoch() uint64
@@ -59,8 +59,8 @@ type Store interface {
 // another.
 type SmallBodies interface {
 	// SmallBodies calls found with the body of keys[i], in any order; the bytes belong to the
-	// store, and are valid until found returns. Missing bodies are left out; staged ones, and
-	// those of more than 64 KiB, may be.
+	// store, and are valid until found returns. It skips missing bodies, and may skip bodies
+	// that are staged or larger than 64 KiB.
 	SmallBodies(ctx context.Context, keys []Key, found func(i int, bytes []byte)) error
 }
 
@@ -84,8 +84,8 @@ type DropAccepter interface {
 	AcceptsDrops() bool
 }
 
-// An OwnedError means that another server owns the namespace and may be alive. Nothing was
-// taken from it.
+// An OwnedError means that another server owns the namespace and may be alive, so that the namespace
+// was not taken over.
 type OwnedError struct{ Owner Owner }
 
 func (e *OwnedError) Error() string {
@@ -101,7 +101,7 @@ type Owner struct {
 	Dashboard string // URL, for people; empty if not published
 	Admin     string // URL of Service Bus REST; empty if not published
 	AMQP      string // host and port; empty if not published
-	Host      string // name of its machine
+	Host      string // the name of its machine
 	// Peer is the host and port at which it accepts requests forwarded by other servers;
 	// empty if it accepts none.
 	Peer  string
@@ -166,7 +166,7 @@ type Body struct {
 // them again.
 type Batch struct {
 	Hard bool
-	Now  Instant // becomes the Clock if Hard; otherwise it may
+	Now  Instant // becomes the Clock if Hard; a store may also store it otherwise
 
 	Entities []Entity // by ID
 	Rules    []Rule   // by Subscription and folded Name

@@ -12,9 +12,9 @@ type message struct {
 type alarmFlags int64
 
 const (
-	flagStored   alarmFlags = 1 << iota // the store has some version of it
-	flagDirty                           // the store's version is old; it is in changes.messages
-	flagLockOnly                        // dirty, but only by a lock, which may be stored later
+	flagStored   alarmFlags = 1 << iota // the store has a version of the message
+	flagDirty                           // the store's version is old; the message is in changes.messages
+	flagLockOnly                        // dirty only because of a lock, which may be stored later
 	flagBits     = 3
 	flagMask     = 1<<flagBits - 1
 )
@@ -34,12 +34,12 @@ type content struct {
 	packed       Packed
 	size         int64 // how many bytes each copy counts in quotas
 	hasBody      bool
-	refs         int32 // messages that refer to it
+	refs         int32 // messages and open transactions that refer to it
 	pins         int32 // deliveries whose body has not been read yet
 	stored       bool
 	unreferenced bool // nothing refers to it any more, as of the last commit
 	staged       bool // its body was stored ahead of it
-	inGarbage    bool // it is in changes.garbage, or dropped
+	inGarbage    bool // whether it is in changes.garbage, or was dropped
 }
 
 func (m *message) size() int64 { return m.content.size + m.Extra.size() }
@@ -56,7 +56,7 @@ func (m *message) packed() Packed {
 // ready reports whether m may be received, as of the last time it was judged.
 func (m *message) ready() bool { return m.State == Active && m.LockedUntil == 0 }
 
-// class is the list that a message is in, and the count that includes it.
+// class determines which list of its subqueue a message is in, and which count includes it.
 type class uint8
 
 const (
@@ -103,7 +103,7 @@ type subqueue struct {
 
 	meter      Meter
 	meterDirty bool
-	usedAt     Instant // meter.LastUsed as the store may have it
+	usedAt     Instant // the last meter.LastUsed that was marked to be stored
 
 	sessions *sessions // nil unless its entity requires sessions; always nil in a dead-letter subqueue
 
@@ -112,7 +112,7 @@ type subqueue struct {
 	selecting       int                       // waiting links with a selector
 	turns           int64                     // counts links that have begun to wait; see link.waitTurn
 	step            int64                     // counts calls of catchUpSelectors
-	selectorsBehind bool                      // the last step did not have enough looks for the selectors
+	selectorsBehind bool                      // the last step had too few evaluations for all selectors
 	locks           map[Key]Lock              // details of locks; see lock
 	peakLocks       int                       // the largest len(locks) since it was empty
 	needsMatch      bool                      // it is in Namespace.needMatch
@@ -123,7 +123,7 @@ type subqueue struct {
 
 	dueAt      Instant // when something is due here; zero if never
 	heapIndex  int     // in Namespace.due; -1 if not in it
-	inRotation bool    // in Namespace.rotation instead
+	inRotation bool    // whether it is in Namespace.rotation instead
 }
 
 func (ns *Namespace) newSubqueue(id SubqueueID, path Path, e *entity, dead bool) *subqueue {
@@ -150,7 +150,7 @@ func (h *subqueue) addMessage(m *message) {
 	}
 }
 
-// arm adds m's alarm; m must not have one.
+// arm sets m's alarm to `at`; m must not have one.
 func (h *subqueue) arm(m *message, at Instant) {
 	m.setAlarm(at)
 	set := h.alarmsFor(m.Message)
@@ -172,8 +172,8 @@ func (h *subqueue) withSessionLock(m *message) Message {
 	return v
 }
 
-// lockEnd returns the latest end of m's lock, as far as it is known: Forever in a session,
-// because it may be renewed with the session.
+// lockEnd returns the latest time at which m's lock can end without another change of m: Forever in
+// a session, because renewing the session's lock does not change m.
 func (h *subqueue) lockEnd(m Message) Instant {
 	if h.sessions != nil {
 		return Forever
@@ -181,8 +181,8 @@ func (h *subqueue) lockEnd(m Message) Instant {
 	return m.LockedUntil
 }
 
-// nextChange returns when time alone will next change m, or zero if never. A message locked in a
-// session waits for the session's alarm.
+// nextChange returns when m will next change without a request, or zero if never. For a message
+// locked in a session it is zero, because the session's lock ends the message's lock.
 func (h *subqueue) nextChange(m Message) Instant {
 	if h.sessions != nil && m.Locked() {
 		return 0
@@ -242,8 +242,8 @@ func (h *subqueue) setAlarm(m *message) {
 	}
 }
 
-// changeMessage sets the values of m within the subqueue, updating only the indexes that they
-// affect.
+// changeMessage replaces the record of m by next, which is in h under the same number, and updates
+// only the indexes that depend on the difference.
 func (h *subqueue) changeMessage(m *message, next Message) {
 	was, will := classOf(m.Message), classOf(next)
 	if next.Extra != m.Extra {
@@ -295,7 +295,7 @@ func (h *subqueue) resize(bytes, charge int64) {
 	root.charged += charge
 }
 
-// nextDue returns when time alone will change something here, or zero if never.
+// nextDue returns when Sweep next has something to do for h, or zero if never.
 func (h *subqueue) nextDue() Instant {
 	var at Instant
 	if a, ok := h.expiring.first(); ok {

@@ -19,11 +19,11 @@ func (ns *Namespace) NextDue() Instant {
 	return earlier(ns.due[0].dueAt, ns.transactions.next())
 }
 
-// Sweep does work that is due without a request, about work changes at most, and reports
+// Sweep does work that is due without a request, at most about `work` changes, and reports
 // whether more is due. Every step judges the messages that it uses (TTL-31), so that requests
 // get the same results without Sweep, with three exceptions: only Sweep forwards messages (§11)
 // and deletes idle entities (§10); and clients that wait for a message, a session or the loss of
-// a session's lock depend on Sweep where the cause is time alone.
+// a session's lock depend on Sweep if no request causes it.
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
 	work -= ns.endOverdue(now, (work+1)/2) // neither transactions nor subqueues wait for all of the others
 	for ns.collectDue(now); work > 0 && len(ns.rotation) > 0; ns.collectDue(now) {
@@ -59,8 +59,8 @@ func (ns *Namespace) SweepDrops(now Instant, work int) (more bool) {
 	return ns.Sweep(now, work)
 }
 
-// collectDue moves subqueues with something due from the heap to the rotation. Sweep calls it also
-// between slices, so that a message just forwarded is forwarded further in the same Sweep.
+// collectDue moves subqueues with something due from the heap to the rotation. Sweep calls it again
+// after each subqueue, so that a message just forwarded is forwarded further in the same Sweep.
 func (ns *Namespace) collectDue(now Instant) {
 	for len(ns.due) > 0 && ns.due[0].dueAt.Passed(now) {
 		h := ns.due[0]
@@ -108,7 +108,8 @@ func (ns *Namespace) handleDue(now Instant, h *subqueue, limit int) (done int) {
 // subscription's copy as well.
 func (h *subqueue) alarmCost() int { return 1 + len(h.entity.subs) }
 
-// rearm continues setting alarms again after a change of terms.
+// rearm sets the alarms of up to limit messages again, from number rejudge on, after a change of
+// terms. It advances rejudge, and returns how many messages it visited.
 func (h *subqueue) rearm(limit int) (done int) {
 	next := Seq(0)
 	for m := range h.order.from(h.rejudge) {
@@ -123,7 +124,8 @@ func (h *subqueue) rearm(limit int) (done int) {
 	return done
 }
 
-// applyVerdict applies what time has done to m, and reports whether m is still in h afterwards.
+// applyVerdict makes the changes of m that are due without a request, and reports whether m is still
+// in h, under the same number, afterwards.
 func (ns *Namespace) applyVerdict(now Instant, h *subqueue, m *message) (stays bool) {
 	for {
 		switch v := Judge(h.terms, h.withSessionLock(m), now); v {
@@ -136,7 +138,8 @@ func (ns *Namespace) applyVerdict(now Instant, h *subqueue, m *message) (stays b
 		case Unlock:
 			end := h.withSessionLock(m).LockedUntil
 			ns.unlock(now, h, m, EventLockLost, "")
-			// It was exhausted at that moment, even if by now it has expired as well (DC-4).
+			// If its deliveries were exhausted when the lock ended, this takes precedence, even
+			// if the message has expired since (DC-4).
 			if Judge(h.terms, m.Message, end) == DeadLetterExhausted {
 				ns.deadLetter(now, h, m, maxDeliveryCountExceeded(h.terms.MaxDeliveries))
 				return false
@@ -180,7 +183,7 @@ func (ns *Namespace) freeDeleted(limit int) (done int) {
 	return len(gone) + 1
 }
 
-// dueSubqueues is a heap of subqueues by when something is due there.
+// dueSubqueues is a heap of subqueues by dueAt.
 type dueSubqueues []*subqueue
 
 // fix moves h to the position for h.dueAt, or removes it from the heap if that is zero.
@@ -225,7 +228,7 @@ func (d *dueSubqueues) Pop() any {
 	return h
 }
 
-// Upcoming contains the times of the next changes by time alone, by kind; zero means never.
+// Upcoming contains, by kind, the times of the next changes that need no request; zero means never.
 type Upcoming struct {
 	Expiry     Instant // a message expires
 	Activation Instant // a scheduled message becomes available
@@ -234,7 +237,7 @@ type Upcoming struct {
 }
 
 // Upcoming returns when the next change of each kind is due. Where many messages are scheduled and
-// few are locked, or vice versa, it takes time in proportion to the many.
+// few are locked, or vice versa, it takes time in proportion to the larger number.
 func (ns *Namespace) Upcoming() (u Upcoming) {
 	for _, h := range ns.subqueues {
 		if a, ok := h.expiring.first(); ok {

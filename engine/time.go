@@ -98,7 +98,8 @@ func ParseDuration(text string) (d time.Duration, never bool, err error) {
 	}
 }
 
-// DurationErrorText returns the error text for the value of name, if that is not a duration.
+// DurationErrorText returns the error text for `text`, a value of the property `name` that is not a
+// duration.
 func DurationErrorText(name, text string) string {
 	return fmt.Sprintf("The value for '%s' is not a duration: write it as PT1M30S, 90s, 1h30m or 7d, not %q.", name, shorten.To(text, 64))
 }
@@ -107,8 +108,9 @@ func durationError(text string) error {
 	return fmt.Errorf("%q is not a duration: write it as PT1M30S, 90s, 1h30m or 7d", shorten.To(text, 64))
 }
 
-// sumParts adds up numbers with units. In the form of XML Schema a "t" stands between days
-// and hours, and an "m" before it means months.
+// sumParts adds up the numbers with units in s; `text` is the whole input, for errors. If iso is set,
+// s is in the form of XML Schema: a "t" stands between days and hours, and an "m" before it means
+// months.
 func sumParts(text, s string, iso bool) (time.Duration, bool, error) {
 	units := map[byte]time.Duration{'w': 7 * 24 * time.Hour, 'd': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
 	var total exactDuration
@@ -148,7 +150,7 @@ func sumParts(text, s string, iso bool) (time.Duration, bool, error) {
 	return d, never, nil
 }
 
-// parseClock parses [days.]hh:mm:ss[.fraction].
+// parseClock parses s in the form [days.]hh:mm:ss[.fraction]; `text` is the whole input, for errors.
 func parseClock(text, s string) (time.Duration, bool, error) {
 	fields := strings.Split(s, ":")
 	if len(fields) != 3 {
@@ -180,7 +182,7 @@ type exactDuration struct {
 	months big.Int // twelve for each year
 }
 
-// addMonths adds a whole number of months, or of years.
+// addMonths adds a number of months, or of years, and reports whether it is a whole number.
 func (e *exactDuration) addMonths(number string, years bool) bool {
 	n, ok := new(big.Int).SetString(number, 10)
 	if !ok {
@@ -193,7 +195,8 @@ func (e *exactDuration) addMonths(number string, years bool) bool {
 	return true
 }
 
-// add adds number, which consists of digits and points, times unit.
+// add adds number times unit, and reports whether number, which consists of digits and points, is
+// valid.
 func (e *exactDuration) add(number string, unit time.Duration) bool {
 	var n big.Rat
 	if _, ok := n.SetString(number); !ok {

@@ -24,12 +24,12 @@ const (
 )
 
 // transactions are the open transactions. They are in memory only: a namespace that is loaded
-// again has none (§5.4). Their operations wait and block nothing else: no lock and no quota
-// counts them before the commit, which does all of them in one step.
+// again has none (§5.4). Their operations wait for the commit, which does all of them in one
+// step. Until then they take no locks and do not count against the sizes of entities.
 type transactions struct {
 	open      map[TxID]*transaction
 	deadlines txDeadlines // all of them
-	usage     txUsage     // by all of them, whether overdue or not
+	usage     txUsage     // the usage of all of them, whether overdue or not
 }
 
 type transaction struct {
@@ -39,12 +39,12 @@ type transaction struct {
 	heapIndex  int     // in transactions.deadlines
 	operations []txOperation
 	messages   int                    // number of messages to be sent
-	settled    map[LockToken]struct{} // by its operations
+	settled    map[LockToken]struct{} // the tokens that its operations settle
 	usage      txUsage
 	confined   bool // further operations must be at the same entity and partition; see Confine
 }
 
-// A txOperation waits for its transaction to be committed.
+// A txOperation is an operation that will be done when its transaction is committed.
 type txOperation struct {
 	via    Path // empty if it sends straight to its destination
 	to     Path
@@ -82,7 +82,8 @@ func (ns *Namespace) BeginTransaction(now Instant, owner string) (TxID, error) {
 	return t.id, nil
 }
 
-// add and remove are the only places where the set of open transactions changes.
+// add adds t to the open transactions and their usage, and remove removes it. No other function
+// changes the set.
 func (x *transactions) add(t *transaction) {
 	if x.open == nil {
 		x.open = map[TxID]*transaction{}
@@ -98,8 +99,8 @@ func (x *transactions) remove(t *transaction) {
 	x.usage = x.usage.minus(t.usage)
 }
 
-// transaction returns an open transaction. One whose time is over is rolled back by this
-// call.
+// transaction returns an open transaction, or ErrTransaction if there is none with this id. It first
+// rolls back the transaction if its time is over.
 func (ns *Namespace) transaction(now Instant, id TxID) (*transaction, error) {
 	if t := ns.transactions.open[id]; t != nil {
 		if !t.deadline.Passed(now) {
@@ -192,7 +193,7 @@ func (u UnplannedMessage) Plan() *Plan {
 }
 
 // UnplannedMessages returns the messages that a transaction will send so far, in order, if any of
-// them goes to a topic with SQL rules; otherwise, and if the transaction is over, none.
+// them is sent to a topic with SQL rules. Otherwise, or if the transaction is over, it returns nil.
 // Messages that wait in a transaction have no plans: these would keep rules in memory, and be
 // out of date with the next change of a rule.
 func (ns *Namespace) UnplannedMessages(id TxID) (out []UnplannedMessage) {
@@ -280,7 +281,7 @@ func usageOfDeclaring(owner string) txUsage {
 	return txUsage{open: 1, memory: perTransaction + int64(len(owner))}
 }
 
-// usage returns the usage of o while it waits.
+// usage returns how many bytes o takes while it waits for the commit.
 func (o *txOperation) usage() txUsage {
 	k := txUsage{memory: perOperation + int64(len(o.via)+len(o.to)+len(o.what))}
 	for _, s := range o.batch {
@@ -300,19 +301,19 @@ func (o *txOperation) usage() txUsage {
 	return k
 }
 
-// addUsage adds more to the usage of t and to the total.
+// addUsage adds `more` to the usage of t and to the total.
 func (x *transactions) addUsage(t *transaction, more txUsage) {
 	t.usage, x.usage = t.usage.plus(more), x.usage.plus(more)
 }
 
-// fits reports whether more in addition to k is within the bounds.
+// fits reports whether the sum of k and `more` is within the bounds.
 func (k txUsage) fits(more txUsage) bool {
 	k = k.plus(more)
 	return k.open <= maxTransactions && k.memory <= maxTxMemory && k.staged <= maxTxStaged
 }
 
-// admit checks whether a transaction whose usage is own may use more in addition; k is the usage of
-// all transactions.
+// admit checks whether a transaction whose usage is `own` may use `more` in addition; k is the usage
+// of all transactions. The error is ErrQuota or ErrBusy, as described above.
 func (k txUsage) admit(own, more txUsage) error {
 	if k.open+more.open > maxTransactions {
 		return Refuse(ErrBusy, "%d transactions are already open, the maximum. Commit or roll back one first.", k.open)
@@ -334,7 +335,7 @@ func (k txUsage) admit(own, more txUsage) error {
 	return nil
 }
 
-// txDeadlines is a heap of transactions by when they are rolled back.
+// txDeadlines is a heap of transactions by deadline.
 type txDeadlines []*transaction
 
 // next returns when the next transaction is to be rolled back, or zero if there is none.
@@ -369,7 +370,7 @@ func (x *transactions) overdue(now Instant) (k txUsage) {
 	return k
 }
 
-// admitUsage checks whether a transaction whose usage is own may use more in addition. Overdue
+// admitUsage checks whether a transaction whose usage is `own` may use `more` in addition. Overdue
 // transactions do not count. As many of them are ended as needed to make room, so that the bounds
 // are never exceeded and the cost is about proportional to the added usage.
 func (ns *Namespace) admitUsage(now Instant, own, more txUsage) error {

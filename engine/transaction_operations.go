@@ -21,7 +21,7 @@ func (ns *Namespace) SendInTx(now Instant, id TxID, to Path, batch []Submission)
 }
 
 // SendViaInTx is SendInTx to one entity via another (FWD-14, TX-3), as SendVia does it. Whether
-// the destination is disabled matters at the commit.
+// the messages go to a disabled destination, and become dead letters, is decided at the commit.
 func (ns *Namespace) SendViaInTx(now Instant, id TxID, via, to Path, batch []Submission) error {
 	return ns.sendInTx(now, id, txOperation{via: via, to: to, what: fmt.Sprintf("to send to '%s' via '%s'", to, via)}, batch)
 }
@@ -169,7 +169,8 @@ func (ns *Namespace) receiveInTxError(now Instant, id TxID) error {
 	return Refuse(ErrNotAllowed, "Messages cannot be received in a transaction. Receive them first and settle them in the transaction.")
 }
 
-// addOperation adds an operation to a transaction. The first one starts its time (TX-2).
+// addOperation adds an operation to a transaction. The first operation starts the transaction's
+// time (TX-2).
 func (ns *Namespace) addOperation(now Instant, t *transaction, o txOperation) {
 	x := &ns.transactions
 	ends, first := t.deadline, len(t.operations) == 0
@@ -207,7 +208,7 @@ func (ns *Namespace) addOperation(now Instant, t *transaction, o txOperation) {
 // partition of it if it is partitioned.
 type txScope struct {
 	entity string // folded name
-	key    string // of the partition; empty if it is unknown or the entity is not partitioned
+	key    string // the partition key; empty if it is unknown or the entity is not partitioned
 }
 
 // Error texts of a confined transaction, as Service Bus writes them.
@@ -239,7 +240,8 @@ func (ns *Namespace) Confine(now Instant, id TxID, confined bool) error {
 	return err
 }
 
-// admitScope checks whether an operation with this scope may be added to t.
+// admitScope returns ErrNotAllowed if t is confined and an operation with this scope is at another
+// entity or partition than an operation of t.
 func (t *transaction) admitScope(at txScope) error {
 	if !t.confined {
 		return nil
