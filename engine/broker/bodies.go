@@ -64,7 +64,8 @@ type memoryBody struct{ *bytes.Reader }
 
 func (memoryBody) Close() error { return nil }
 
-// Body opens the body of a content; an absent one is empty. The caller closes it. The error is
+// Body opens the body of a content. size is the body's size in bytes; if it is zero, the body is
+// empty and the store is not read. The caller closes the body. The error is
 // engine.ErrMessageNotFound if the message no longer exists, and engine.ErrBusy if the store does
 // not answer.
 func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
@@ -199,8 +200,9 @@ func (b *Broker) packMessages(ctx context.Context, to engine.Path, out []Outgoin
 	return batch, size, nil
 }
 
-// stageBody reads a body and stages it in the store if it is large. It returns all of a small body,
-// and of a large one the beginning, for its preview.
+// stageBody reads a body and stages it in the store if it is larger than stageThreshold. It returns
+// all of a small body, or at least the beginning of a large one, for its preview. staged is the
+// number of bytes staged, zero for a small body.
 func (b *Broker) stageBody(ctx context.Context, store *openStore, key engine.Key, m Outgoing) (head []byte, staged int64, err error) {
 	if m.Reader == nil {
 		if err := store.Stage(ctx, key, bytes.NewReader(m.Body)); err != nil {

@@ -104,9 +104,9 @@ type openStore struct {
 	from  uint64 // number of the last event before this epoch
 }
 
-// Open loads everything from the store and starts to serve. open is called again whenever a
-// commit failed in a way that leaves its outcome unknown; the broker closes what it opened. An
-// error of the first call is returned unchanged; an *engine.OwnedError of a later one ends the
+// Open opens the store with `open`, loads everything from it and starts to serve. The broker closes
+// the store, and calls `open` again after a commit whose outcome is unknown. If the first call of
+// `open` fails, Open returns its error unchanged; an *engine.OwnedError of a later call ends the
 // broker.
 func Open(ctx context.Context, open func(context.Context) (engine.Store, error), o Options) (*Broker, error) {
 	b := &Broker{
@@ -277,8 +277,10 @@ func (b *Broker) drainInbox(first *op) []*op {
 	return ops
 }
 
-// sweepBudget returns how much due work one turn may do: much while no clients are active, so that
-// many due messages are processed fast, and little while clients wait for their answers.
+// sweepBudget returns how many changes the sweep may make in one turn: many while no clients are
+// active, so that many due messages are processed fast, and few while clients wait for their
+// answers. asked means that the turn has operations; clients count as active for busyFor after such
+// a turn.
 func (b *Broker) sweepBudget(now engine.Instant, asked bool) int {
 	if asked {
 		b.lastRequestAt = now

@@ -28,8 +28,8 @@ func (g *gap) add(o gap) {
 }
 
 // isRecorded reports whether the historyWriter hands an event to the history. Audited events are in
-// the history already, with their batch. Renewals of locks and sessions change neither where a
-// message is nor what becomes of it, and a slow handler renews for hours.
+// the history already, with their batch. Renewals of locks and sessions are left out, because they
+// do not affect where a message goes, and a slow handler may renew for hours.
 func isRecorded(e *engine.Event) bool {
 	return !e.Audit && e.Kind != engine.EventRenewed && e.Kind != engine.EventSessionRenewed
 }

@@ -104,8 +104,9 @@ func (f *historyWriter) empty() bool {
 	return len(f.batch) == 0 && f.gap.count == 0
 }
 
-// gather collects events until there are many or a second has passed. It reports whether the
-// log has more of them, and whether it is closed.
+// gather collects events until the batch is full, gatherInterval has passed, or the log is closed.
+// more reports whether the log has further events, closed whether the log is closed or ctx has
+// ended.
 func (f *historyWriter) gather(ctx context.Context) (more, closed bool) {
 	late := time.NewTimer(gatherInterval)
 	defer late.Stop()
@@ -171,8 +172,9 @@ func (f *historyWriter) addIfRecorded(e *engine.Event) (enough bool) {
 
 var errStoreUnready = errors.New("the store is read-only or being reopened")
 
-// writeBatch appends the batch to the history. After a failure it retries with the same batch, so
-// that a history that has stored it all the same can recognize it.
+// writeBatch appends the batch to the history. If that fails, the next call tries the same batch
+// again, since the history may have stored it and must be able to recognize it. After maxTries
+// attempts, writeBatch replaces the batch with a gap.
 func (f *historyWriter) writeBatch(ctx context.Context) error {
 	if h := f.b.Health(); h.Reopening != "" || h.ReadOnly != "" {
 		return errStoreUnready

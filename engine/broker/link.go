@@ -166,9 +166,10 @@ func (l *Link) CancelWait(ctx context.Context) (gone bool, err error) {
 }
 
 // Detach ends the link: nothing is delivered to it after Detach returns, and Ended is not
-// called. A client that closes releases its session, so that others can lock it at once (SES-7).
-// If its connection was lost, its locks stay until they run out (DEC-5). So they do if it closes
-// while the store accepts no writes; then the error is ErrSessionKept.
+// called. A client that closes releases its session, so that others can lock it at once (SES-7). If
+// its connection was lost, its locks stay until they run out (DEC-5). If a client closes while the
+// store accepts no writes, Detach ends the link as if the connection was lost, and returns
+// ErrSessionKept.
 func (l *Link) Detach(ctx context.Context, how engine.DetachReason) error {
 	return l.detach(ctx, how, func() { l.b.forgetSink(l.id) })
 }
@@ -179,8 +180,8 @@ func (b *Broker) forgetSink(id engine.LinkID) {
 	b.lossListeners.forget(b.ns, id)
 }
 
-// SubmitDetach is Detach, but passes its answer to done. It does not end the link as a lost one when
-// the store accepts no writes: engine.ErrBusy means that the link still exists.
+// SubmitDetach is Detach, but passes its answer to `done`. While the store accepts no writes, it
+// does not end the link, and the error is engine.ErrBusy.
 func (l *Link) SubmitDetach(ctx context.Context, how engine.DetachReason, done func(error)) error {
 	return l.b.submit(context.WithoutCancel(ctx), &op{
 		step: func(ns *engine.Namespace, now engine.Instant) error {

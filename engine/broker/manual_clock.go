@@ -22,7 +22,7 @@ func ClockRates() []int { return []int{0, 1, 10, 60} }
 type ManualClock struct {
 	mu    sync.Mutex
 	since time.Time      // when it was last adjusted, with its monotonic reading; guarded by mu
-	at    engine.Instant // its time then; guarded by mu
+	at    engine.Instant // the clock's time at `since`; guarded by mu
 	rate  int            // guarded by mu
 	until engine.Instant // where it will stop; zero if it will not; guarded by mu
 
@@ -48,7 +48,8 @@ func (m *ManualClock) read() engine.Instant {
 	return now
 }
 
-// setRate lets the clock continue from now at another rate. The caller holds mu.
+// setRate sets the clock to `now` and lets it run at a rate until it reaches `until`, or without
+// end if `until` is zero. The caller holds mu.
 func (m *ManualClock) setRate(now engine.Instant, rate int, until engine.Instant) {
 	m.since, m.at, m.rate, m.until = time.Now(), now, rate, until
 	select {

@@ -13,7 +13,7 @@ const opSize = 256
 // An op is one step waiting for its turn.
 type op struct {
 	step     func(ns *engine.Namespace, now engine.Instant) error // runs again if the store refused the turn, and after errRunAgain
-	done     func(error)                                          // called once, when everything is durable, by the owner if the error is nil; must not block; nil after that
+	done     func(error)                                          // called once: by the owner when the effects are durable, or by any goroutine with an error; must not block; nil after the call
 	size     int64                                                // bytes it may keep in memory
 	receives bool                                                 // the step has no effect until messages are matched
 	err      error                                                // step's error

@@ -195,7 +195,8 @@ func (b *Broker) RenewLocks(ctx context.Context, tokens []engine.LockToken, at e
 	})
 }
 
-// Peek browses as a client does (§9).
+// Peek returns up to count messages from sequence number `from` on, without locking them, as a
+// client's peek does (§9).
 func (b *Broker) Peek(ctx context.Context, p engine.Path, from engine.Seq, count int, client string) ([]engine.Row, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {
 		return ns.Peek(now, p, from, count, client)

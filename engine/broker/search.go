@@ -20,9 +20,9 @@ const (
 	searchSlice      = 256
 )
 
-// searchRestFactor is how much longer than it worked a search pauses after it has read bodies, if
-// other operations ran since its last turn: they get most of the processor, and without them the
-// search gets all of it.
+// searchRestFactor is the length of a search's pause, as a multiple of the time that it worked
+// since its last turn. A search pauses only if it has read bodies and other operations ran: then
+// these get most of the processor.
 const searchRestFactor = 2
 
 // A SearchRequest looks for the messages that a query matches, subqueue by subqueue in the order of
@@ -47,10 +47,10 @@ type SearchProgress struct {
 	Done      bool           // there is nothing after Next
 }
 
-// Search calls tell repeatedly until all messages were examined or Max hits were found. It hardly
-// delays other operations: it reads a few messages in each turn, and bodies, if the query needs
-// them, outside the owner. The error is tell's, or ctx's cause, or the broker's. A search does not
-// count as use of an entity (DEC-6).
+// Search passes its progress to `tell` repeatedly, until all messages were examined or in.Max
+// matches were found. It hardly delays other operations: it reads a few messages in each turn, and
+// bodies, if the query needs them, outside the owner. The error is that of `tell`, the cause of
+// ctx, or the broker's. A search does not count as use of an entity (DEC-6).
 func (b *Broker) Search(ctx context.Context, in SearchRequest, tell func(SearchProgress) error) error {
 	var subqueues []engine.Subqueue
 	class := in.Query.Class()
@@ -115,7 +115,8 @@ type searchRun struct {
 	read      int64           // progress.Bytes at the last pause
 }
 
-// searchSubqueue searches a subqueue. It reports whether Max hits were found.
+// searchSubqueue searches a subqueue from sequence number `from` on. It reports whether the search
+// has found request.Max matches.
 func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue, from engine.Seq) (full bool, err error) {
 	for from < subqueue.EndSeq {
 		if ctx.Err() != nil {
@@ -152,7 +153,8 @@ func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue
 	return false, nil
 }
 
-// yield pauses after bodies were read, if other operations ran since the last turn.
+// yield pauses if bodies were read and other operations ran since the last turn. n is the number of
+// the latest event.
 func (s *searchRun) yield(ctx context.Context, n uint64) error {
 	busy := s.n != n && s.n != 0
 	s.n = n
@@ -232,8 +234,8 @@ func (s *searchRun) decide(ctx context.Context, rows []engine.Row, verdicts []se
 	return full, nil
 }
 
-// bodies passes the bodies of some rows to found, each valid until the next call. It leaves out the
-// bodies of messages that no longer exist.
+// bodies reads the bodies of the rows with the indexes in `open`, and calls `found` with each index
+// and body. A body is valid until the next call. Messages that no longer exist are skipped.
 func (s *searchRun) bodies(ctx context.Context, rows []engine.Row, open []int, found func(i int, body []byte)) error {
 	small, together := s.b.store.Load().Store.(engine.SmallBodies)
 	for len(open) > 0 {
@@ -284,7 +286,8 @@ func (s *searchRun) bodies(ctx context.Context, rows []engine.Row, open []int, f
 	return nil
 }
 
-// readBody is bodies for one row, with a body of any size.
+// readBody is bodies for one row, which has index i. It reads at most search.MaxBody bytes of the
+// body.
 func (s *searchRun) readBody(ctx context.Context, r engine.Row, i int, found func(i int, body []byte)) error {
 	size := r.Content.BodySize()
 	body, err := s.b.Body(ctx, r.Message.Content, size)

@@ -37,7 +37,8 @@ type SettingsUpdate struct {
 	Set    []engine.Setting     // their keys and values; ChangedAt does not matter
 	Drop   []string             // keys
 	Action engine.SettingAction // the operator's action, for the audit trail
-	// Entries are the operator's actions, instead of Action, where they have events of their own.
+	// Entries are the operator's actions that have audit events of their own. If there are any,
+	// Action is not audited.
 	Entries []AuditEntry
 }
 
@@ -86,7 +87,7 @@ func (b *Broker) UpdateSettings(ctx context.Context, prefix, actor string, chang
 // A SettingChange is a change of one setting.
 type SettingChange struct {
 	Setting engine.Setting       // ChangedAt is not read
-	Drop    bool                 // remove it instead
+	Drop    bool                 // the setting is removed, not set
 	Action  engine.SettingAction // the operator's action, which is audited in the same commit; zero if there was none
 }
 

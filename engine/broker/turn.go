@@ -16,9 +16,9 @@ var errOwnershipUnknown = fmt.Errorf("this server's lease of the namespace has e
 // turn applies operations and due work and makes them durable before it answers. An error
 // means that the outcome in the store is unknown, or with engine.ErrFenced that there is none.
 //
-// A result that a hard commit confirms is valid, even if the lease has ended meanwhile. Anything
-// else (a read, a refusal, or a message under a lock that the store knows softly at best) is
-// answered only while no other server can own the namespace.
+// A result that a hard commit confirms is valid, even if the lease has ended meanwhile. Any other
+// result (a read, a refusal, or a message whose lock would be lost in a crash) is returned only
+// while no other server can own the namespace.
 func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	now := b.clock.now()
 	for _, p := range b.releasedPins.take() {

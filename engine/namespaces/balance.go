@@ -42,9 +42,10 @@ type shares struct {
 	before      [3]int         // the numbers then: of servers, of namespaces, and of those that this server owns
 }
 
-// Claim reports whether this server may take a namespace that has had no owner for the duration
-// free, by the rules of shares, and if so counts it as owned until the protocols stand by for it.
-// gone names the former owner if it is dead, or is empty.
+// Claim reports whether the two rules above let this server take a namespace that has no owner.
+// `free` is how long the namespace has had none; `gone` is the name of its former owner if that
+// server is dead, else empty. If the result is true, the namespace counts as owned until the
+// protocols stand by for it.
 func (f *Manager) Claim(name string, free time.Duration, gone string) bool {
 	m := f.find(name)
 	if m == nil {

@@ -110,7 +110,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// pause waits; ok is false if ctx has ended.
+// pause waits for d; ok is false if ctx ended first.
 func (k *Keeper) pause(ctx context.Context, d time.Duration) (ok bool) {
 	again := time.NewTimer(d)
 	defer again.Stop()

@@ -50,8 +50,8 @@ type Catalogue interface {
 	// Change changes a namespace's Profile. The error is engine.ErrNotAllowed if its contents
 	// would be lost.
 	Change(ctx context.Context, s Spec) error
-	// Remove removes a namespace with its contents. It calls closed to have the namespace's store
-	// closed before. aside is where the contents are kept, or "" if they are deleted.
+	// Remove removes a namespace with its contents. First it calls `closed`, which closes the
+	// namespace's store. aside is where the contents are kept, or "" if they are deleted.
 	Remove(ctx context.Context, s Spec, closed func() error) (aside string, err error)
 }
 
@@ -63,7 +63,7 @@ type Options struct {
 	// NewKeeper returns the keeper of another namespace, and makes the protocols stand by for it.
 	// The Manager sets its RetryForever and OnShutdown.
 	NewKeeper func(Spec) *Keeper
-	// Drop makes the protocols drop a namespace, and tells its clients why.
+	// Drop makes the protocols drop a namespace, whose clients get `why` as the reason.
 	Drop      func(s Spec, why string)
 	Catalogue Catalogue
 	// OnLoaded, unless it is nil, is called once, when the catalogue has been read for the first
@@ -157,8 +157,9 @@ func (f *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// readCatalogue starts namespaces that are new in the catalogue, and stops those that are no longer
-// in it. None is opened before the state of the main one is known.
+// readCatalogue starts namespaces that are new in the catalogue, reopens those with another
+// profile, and stops those that are no longer in it. None is opened before the state of the main
+// one is known.
 func (f *Manager) readCatalogue(ctx context.Context) error {
 	select {
 	case f.changing <- struct{}{}:
