@@ -300,7 +300,8 @@ func (r *Rules) queueAlert(l *liveRule, a Alert) {
 	signal(r.alertPending)
 }
 
-// setTrouble records why a rule could not do its work. why is empty if it could.
+// setTrouble records in the rule's state `why` the rule could not be evaluated or run its action,
+// or clears that if `why` is empty.
 func (r *Rules) setTrouble(l *liveRule, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

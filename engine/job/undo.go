@@ -81,8 +81,8 @@ func (r *UndoRecord) AddDeferred(is engine.Row) {
 	})
 }
 
-// Operations returns the operations that undo r now, except for messages that were changed since,
-// and the number of those.
+// Operations returns the operations that undo those of r. It leaves out messages that were changed
+// since or no longer exist; touched is their number.
 func (r UndoRecord) Operations(in broker.Reader) (operations []engine.Operation, touched int) {
 	for _, b := range r.Items {
 		row, err := in.Message(b.Key)

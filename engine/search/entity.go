@@ -139,7 +139,8 @@ func (s *entityState) nextExpiry() engine.Instant {
 	return next
 }
 
-// count returns a number of the entity, including its subscriptions.
+// count returns the number that the key k is about, such as active messages, for the entity and its
+// subscriptions.
 func (s *entityState) count(k key) int64 {
 	n := numberIn(s.state, k)
 	if k == keySubscriptions || k == keyBytes {
@@ -151,7 +152,7 @@ func (s *entityState) count(k key) int64 {
 	return n
 }
 
-// numberIn returns a number of e alone.
+// numberIn is count for e without its subscriptions.
 func numberIn(e *engine.EntityState, k key) int64 {
 	switch n := &e.Counts; k {
 	case keyMessages:

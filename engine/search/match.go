@@ -25,7 +25,7 @@ const (
 // body does not count as JSON.
 const MaxBody = 1 << 20
 
-// Match returns the result for a row alone, at now.
+// Match returns whether a message matches at `now`, as far as its row decides without the body.
 func (q *Query) Match(r engine.Row, now engine.Instant) Result {
 	return q.Matcher().Match(&r, now)
 }
@@ -175,7 +175,8 @@ func resultOf(b bool) Result {
 	return No
 }
 
-// matchValue returns the result of one value, for keys whose values are independent of the term.
+// matchValue returns whether one value of a term with key k matches a message. k must not be keyIn,
+// keyProp or keyJSON, which term.match handles.
 func (k key) matchValue(v *operand, p *messageState) Result {
 	m := &p.row.Message
 	switch k {
@@ -247,7 +248,8 @@ func (k key) text(p *messageState) string {
 	}
 }
 
-// fitsText reports whether a whole text matches.
+// fitsText reports whether s as a whole matches the operand. An unquoted * matches every text but
+// the empty one.
 func (v *operand) fitsText(s string) bool {
 	if !v.quoted && v.glob.anything() {
 		return s != ""
@@ -355,9 +357,10 @@ func (v *operand) fitsValue(have value.Value) bool {
 	return ok && v.compareText(s)
 }
 
-// compareText reports whether the operator holds between s and the operand: as times if the
-// operand is a time, as texts (ignoring case) if it is only text. It returns false for
-// other operands, and for a text with the operator is, which fitsText decides.
+// compareText reports whether the operator holds between s and the operand: as times if the operand
+// is a time, as texts (ignoring case) if it is neither a time, a number nor a duration. It returns
+// false for numbers and durations, and for texts with the operator `is`, for which fitsText is
+// used.
 func (v *operand) compareText(s string) bool {
 	switch {
 	case v.from != 0:

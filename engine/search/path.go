@@ -106,8 +106,8 @@ func pathText(path []member) string {
 	return b.String()
 }
 
-// anyValue calls each with the values at path in doc, which is valid JSON, until each returns
-// true, and reports whether it did.
+// anyValue calls `each` with every value at path in doc until `each` returns true, and reports
+// whether it did. doc must be valid JSON.
 func anyValue(doc []byte, path []member, each func(raw []byte) bool) bool {
 	doc = bytes.TrimLeft(doc, " \t\r\n")
 	if len(path) == 0 {
@@ -130,8 +130,9 @@ func anyValue(doc []byte, path []member, each func(raw []byte) bool) bool {
 	}
 }
 
-// eachMember calls each with the members of an object, or the elements of a list, until each
-// returns true, and reports whether it did. name is a JSON string, or nil for a list.
+// eachMember calls `each` with every member of an object or element of a list until `each` returns
+// true, and reports whether it did. doc must be valid JSON. name is a JSON string, or nil for a
+// list.
 func eachMember(doc []byte, each func(name, value []byte) bool) bool {
 	object := doc[0] == '{'
 	for s := isBlank(doc[1:]); s[0] != '}' && s[0] != ']'; {

@@ -106,8 +106,8 @@ func cursorContext(s string) (term, from, colon int, quoted bool) {
 	return term, from, colon, quoted
 }
 
-// pieceEnd returns where the piece at a cursor ends: at the next space, mark or the end of the text,
-// or, if quoted is set, after the closing quote.
+// pieceEnd returns where the piece at a cursor ends: at the next space or character of `mark`, or
+// at the end of the text. If quoted is set, it ends after the closing quote.
 func pieceEnd(text string, cursor int, mark string, quoted bool) int {
 	n := strings.IndexFunc(text[cursor:], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(mark, r) })
 	if quoted {

@@ -116,7 +116,7 @@ func (q *Query) Class() engine.Class {
 	return engine.ClassAll
 }
 
-// only reports whether all values of t, a term state:, are among these.
+// only reports whether all values of t, a term with the key state, are among the given states.
 func (t *term) only(states ...int) bool {
 	for i := range t.vals {
 		if !slices.Contains(states, t.vals[i].choice) {
@@ -126,7 +126,8 @@ func (t *term) only(states ...int) bool {
 	return true
 }
 
-// in reports whether t, a term in:, matches p, or the entity or topic to which p belongs.
+// in reports whether t, a term with the key in, matches p, or the entity or topic to which p
+// belongs.
 func (t *term) in(p engine.Path) bool {
 	topic, _, _ := p.Subscription()
 	for i := range t.vals {
