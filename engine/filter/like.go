@@ -33,8 +33,8 @@ func decodeRune(s string) (rune, int) {
 	return r, size
 }
 
-// newLike compiles a pattern, or returns what is wrong with it. Neither pattern nor escape may be
-// unknown.
+// newLike compiles a pattern, or returns what is wrong with it. escape is used only if escaped is
+// set. Neither pattern nor escape may be unknown.
 func newLike(pattern, escape datum, escaped bool) (l *like, why string) {
 	if pattern.class != textual {
 		return nil, "has a pattern of type " + pattern.value.Kind().String() + ", but needs a string"

@@ -253,9 +253,9 @@ func (p *plan) change(e Entity) {
 	}
 }
 
-// keepFixed copies from was to c the properties that are fixed at creation and missing from the file,
-// and those that a file cannot express: authorization rules, and the addresses of destinations that
-// stay the same.
+// keepFixed copies properties of the existing description `was` to c: those that are fixed at
+// creation and missing from the file, and those that a file cannot express, which are authorization
+// rules and the addresses of destinations that stay the same.
 func keepFixed(c *engine.Config, was engine.Config, stated map[string]bool) {
 	if !stated["RequiresSession"] {
 		c.RequiresSession = was.RequiresSession

@@ -22,8 +22,8 @@ const (
 // equal. The zero Column means none.
 type Column struct{ text string }
 
-// The columns other than properties and JSON. Their names are the keys of engine/search, where it
-// has one.
+// The columns other than properties and JSON. If engine/search has a key for the same value, the
+// column has the key's name.
 const (
 	Message        = "message" // its title, and the beginning of its body
 	State          = "state"
