@@ -67,7 +67,8 @@ func (r *reader) text(at string, n *node) string {
 	return n.text
 }
 
-// items calls each with the values of a list and their paths.
+// items calls `each` with every value of a list and its path. If n is not a list, it adds a
+// problem.
 func (r *reader) items(at string, n *node, each func(at string, item *node)) {
 	if !r.is(at, n, list) {
 		return
