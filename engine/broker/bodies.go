@@ -257,9 +257,9 @@ func (b *Broker) SendVia(ctx context.Context, via, to engine.Path, out []Outgoin
 	})
 }
 
-// SendWithSettings is Send, but also stores settings in the same commit. keep gets the sequence
-// number of each message and, for messages in a queue, their rows, and returns the settings. The
-// owner calls keep, possibly more than once, and it must not wait.
+// SendWithSettings is Send, but also stores the settings that `keep` returns, in the same commit.
+// `keep` gets the sequence number of each message and, for messages in a queue, their rows. The
+// owner calls `keep`, possibly more than once, and it must not wait.
 func (b *Broker) SendWithSettings(ctx context.Context, to engine.Path, out []Outgoing, actor string, keep func([]engine.Seq, []engine.Row) []engine.Setting) error {
 	_, err := b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (seqs []engine.Seq, err error) {
 		sent := false
@@ -289,7 +289,8 @@ func storeSettings(ns *engine.Namespace, now engine.Instant, all []engine.Settin
 	return nil
 }
 
-// sendWith prepares messages and hands them to step, which takes over their bodies.
+// sendWith packs messages and runs `step` with them in a turn. Once `step` has been called, the
+// namespace discards the staged bodies of messages that were not sent; before that, sendWith does.
 func (b *Broker) sendWith(ctx context.Context, to engine.Path, out []Outgoing, step func(*engine.Namespace, engine.Instant, []engine.Submission) ([]engine.Seq, error)) ([]engine.Seq, error) {
 	batch, size, err := b.packMessages(ctx, to, out)
 	if err != nil {

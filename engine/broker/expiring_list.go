@@ -8,7 +8,8 @@ func (r Reader) ExpiringFrom(from engine.ExpiryCursor, until engine.Instant, lim
 	return r.ns.ExpiringFrom(from, until, limit, covers)
 }
 
-// IdleEntities returns the entities that delete themselves by until if they are not used.
+// IdleEntities returns the entities that delete themselves by the instant `until` if they are not
+// used.
 func (r Reader) IdleEntities(until engine.Instant) []engine.IdleEntity {
 	return r.ns.IdleEntities(until)
 }

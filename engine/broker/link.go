@@ -115,8 +115,8 @@ func (l *Link) AddCredit(ctx context.Context, n int, done func(error)) error {
 	}})
 }
 
-// Drain delivers the available messages, takes back the credit that is left, and then calls done
-// (LOCK-14). Credit that is added before that may be taken back too.
+// Drain delivers the available messages, takes back the credit that is left, and then calls `done`
+// (LOCK-14). Credit that is added before `done` is called may be taken back too.
 func (l *Link) Drain(ctx context.Context, done func(error)) error {
 	return l.b.submit(ctx, &op{receives: true, done: done, step: drainStep(l.id)})
 }
@@ -131,7 +131,7 @@ func drainStep(id engine.LinkID) func(*engine.Namespace, engine.Instant) error {
 }
 
 // WithdrawCredit takes back n of the link's credit, or all of it if there is less, and passes the
-// amount to done.
+// amount to `done`.
 func (l *Link) WithdrawCredit(ctx context.Context, n int, done func(taken int, err error)) error {
 	taken := 0
 	return l.b.submit(ctx, &op{

@@ -104,7 +104,7 @@ func (l *Log) After(ctx context.Context, n uint64) (events []engine.Event, lost 
 	return l.Next(ctx, n, nil)
 }
 
-// Next is After for continuous readers: it reuses the slice into.
+// Next is After for continuous readers: the result reuses the memory of `into`.
 func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events []engine.Event, lost uint64, err error) {
 	for {
 		l.mu.Lock()

@@ -66,8 +66,8 @@ func (b *Broker) PurgeMatching(ctx context.Context, p engine.Path, classes []eng
 	return pg, err
 }
 
-// countPurge counts what a purge would remove without removing it. It stops after the slice in
-// which it has examined `most` messages.
+// countPurge counts the messages that a purge would remove, without removing them, some in each
+// turn. It stops after the turn in which the number of examined messages reaches `most`.
 func (b *Broker) countPurge(ctx context.Context, pg engine.Purge, most int64) (engine.Purge, error) {
 	for looked := int64(0); !pg.Done && looked < most; looked += filteredPurgeSlice {
 		before := pg

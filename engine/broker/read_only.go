@@ -48,7 +48,8 @@ func (b *Broker) suspendWrites(why error) {
 	b.announce(engine.EventReadOnly, b.Health().ReadOnly)
 }
 
-// setReadOnlyReason sets why the namespace is read-only. It reports whether the reason is new.
+// setReadOnlyReason sets Health.ReadOnly to the reason in an error. It reports whether the reason
+// is new.
 func (b *Broker) setReadOnlyReason(why error) bool {
 	reason := unwritableReason(why)
 	if b.Health().ReadOnly == reason {

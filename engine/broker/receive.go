@@ -215,9 +215,9 @@ func (b *Broker) CancelScheduled(ctx context.Context, p engine.Path, seqs []engi
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.CancelScheduled(now, p, seqs, actor) })
 }
 
-// BatchDelete removes up to count active messages enqueued before the given time, or before now if
-// before is zero, and returns how many it removed (BDEL-1). It works in several turns. If ctx ends
-// or the entity is deleted, it returns the number removed so far with the error.
+// BatchDelete removes up to count active messages enqueued before the instant `before`, or before
+// the present time if that is zero, and returns how many it removed (BDEL-1). It works in several
+// turns. If ctx ends or the entity is deleted, it returns the number removed so far with the error.
 func (b *Broker) BatchDelete(ctx context.Context, p engine.Path, count int, before engine.Instant, client string) (int, error) {
 	return b.batchDelete(ctx, before, func(ns *engine.Namespace, now, before engine.Instant) (engine.BatchDelete, error) {
 		return ns.BeginBatchDelete(now, p, count, before, client)

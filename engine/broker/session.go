@@ -150,7 +150,8 @@ func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// execThen is exec, but calls then in the owner after success.
+// execThen is exec for an op without `done`. If the op succeeds, the owner calls `then` once its
+// effects are durable.
 func (b *Broker) execThen(ctx context.Context, o *op, then func()) error {
 	answered := make(chan error, 1)
 	o.done = func(err error) {

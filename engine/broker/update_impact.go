@@ -70,7 +70,7 @@ func (b *Broker) previewSubqueue(ctx context.Context, at engine.TermsChange, mos
 	return seen, nil
 }
 
-// impactPart is the impact of an update on one slice of messages.
+// impactPart is the impact of an update on the messages that one turn examines.
 type impactPart struct {
 	UpdateImpact
 	seen int64

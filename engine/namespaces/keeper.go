@@ -263,8 +263,8 @@ func (k *Keeper) close(b *broker.Broker) error {
 	return nil
 }
 
-// standBy makes the protocols report which server owns the namespace, or why this one cannot serve
-// it.
+// standBy makes the protocols answer that this server does not serve the namespace: because `owner`
+// owns it or, if owner is zero, for the reason `why`.
 func (k *Keeper) standBy(owner engine.Owner, why string) {
 	if k.waiting.Since.IsZero() {
 		k.waiting.Since = time.Now()

@@ -377,8 +377,8 @@ func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string,
 	return f.remove(ctx, name, nil, actor)
 }
 
-// remove is Remove for the namespace with that name. If only is not nil, it removes the namespace
-// only if it is still that member.
+// remove is Remove, also for a namespace whose lifetime has ended. Unless `only` is nil, it removes
+// the namespace only if that is still the same member.
 func (f *Manager) remove(ctx context.Context, name string, only *member, actor string) (aside string, err error) {
 	select {
 	case f.changing <- struct{}{}:

@@ -30,8 +30,8 @@ func (q *Query) Match(r engine.Row, now engine.Instant) Result {
 	return q.Matcher().Match(&r, now)
 }
 
-// MatchBody reports whether a message matches at now. body is its whole body, or at least its
-// first MaxBody bytes; it is not kept.
+// MatchBody reports whether a message matches at the instant `now`. body is its whole body, or at
+// least its first MaxBody bytes; it is not kept.
 func (q *Query) MatchBody(r engine.Row, now engine.Instant, body []byte) bool {
 	return q.Matcher().MatchBody(&r, now, body)
 }
@@ -274,7 +274,8 @@ func (v *operand) inBody(p *messageState) Result {
 	}
 }
 
-// timeLeft compares the time until an instant with the operand; zero means never.
+// timeLeft reports whether the operator holds between the time from `now` to `until` and the
+// operand. A zero `until` means never, which only the operand "never" matches.
 func (v *operand) timeLeft(until, now engine.Instant) bool {
 	if v.never || until == 0 {
 		return v.never && until == 0
@@ -282,8 +283,8 @@ func (v *operand) timeLeft(until, now engine.Instant) bool {
 	return v.op.holds(cmp.Compare(until.Sub(now), *v.span))
 }
 
-// inState reports whether a message is in a state at now, as users see it. A dead letter is dead,
-// and may also be locked or deferred.
+// inState reports whether a message is in a state, such as stateLocked, at the instant `now`, as
+// users see it. A dead letter is in stateDead, and may also be locked or deferred.
 func inState(r *engine.Row, state int, now engine.Instant) bool {
 	m := &r.Message
 	dead, locked := r.Path.IsDeadLetter(), m.Locked() && !m.LockedUntil.Passed(now)

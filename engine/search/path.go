@@ -17,8 +17,8 @@ type member struct {
 
 const maxMembers = 32
 
-// parsePath parses a path such as a.b[0][*]."c.d". s begins at byte at of text, for positions in
-// errors.
+// parsePath parses a path such as a.b[0][*]."c.d". s is the part of text that begins at byte `at`,
+// for positions in errors.
 func parsePath(text, s string, at int) (path []member, err error) {
 	for begin := at; s != ""; {
 		if len(path) == maxMembers {

@@ -65,7 +65,7 @@ var unescapes = strings.NewReplacer(`\"`, `"`, `\\`, `\`) //nolint:gochecknoglob
 
 // withSign handles a comparison sign at the beginning of the typed text: it returns only the
 // proposals with the same sign, without it, and the position after the sign. If no sign was typed,
-// it returns values and from.
+// it returns its arguments `values` and `from`.
 func withSign(values []string, typed string, from int) ([]string, int) {
 	n := len(typed) - len(strings.TrimLeft(typed, "<>="))
 	if n == 0 {
@@ -80,9 +80,9 @@ func withSign(values []string, typed string, from int) ([]string, int) {
 	return bare, from + n
 }
 
-// cursorContext returns the context of a cursor at the end of s: term and from are where its term
-// and its piece begin, colon is where the colon after its key is, or -1, and quoted reports whether
-// a quote is open.
+// cursorContext returns the context of a cursor at the end of s. term and `from` are the offsets at
+// which the cursor's term and piece begin, colon is the offset of the colon after the term's key,
+// or -1, and quoted reports whether a quote is open.
 func cursorContext(s string) (term, from, colon int, quoted bool) {
 	colon = -1
 	for i := 0; i < len(s); {

@@ -48,7 +48,8 @@ func Views(ctx context.Context, b *broker.Broker) (all []View, err error) {
 	return all, err
 }
 
-// FindView returns the view with that name in all. The error is ErrNoView.
+// FindView returns the one of the given views that has this name. The error is ErrNoView if there
+// is none.
 func FindView(all []View, name string) (View, error) {
 	i := slices.IndexFunc(all, func(v View) bool { return v.Name == name })
 	if i < 0 {
