@@ -75,7 +75,7 @@ type Broker struct {
 	// Owned by run.
 	ns                  *engine.Namespace
 	links               map[engine.LinkID]Sink // receivers that have not ended
-	lossListeners       lossListeners          // receivers that stay although they lost their sessions
+	lossListeners       lossListeners          // receivers that stay registered although they lost their sessions
 	postponed           []*op                  // operations whose steps returned errRunAgain
 	memoryFullAnnounced bool                   // EventMemoryFull was announced, and EventMemoryFree not yet
 	softSince           engine.Instant         // when the oldest uncommitted soft change was made; zero if there is none

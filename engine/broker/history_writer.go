@@ -97,7 +97,7 @@ func (f *historyWriter) run(ctx context.Context) {
 	}
 }
 
-// empty reports whether there is nothing to hand over yet, except what the log may have.
+// empty reports whether all events and gaps that were taken from the log have been handed over.
 func (f *historyWriter) empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -123,8 +123,9 @@ func (b *Broker) readOnlyStep(ctx context.Context, now engine.Instant, o *op) er
 	return b.settleSoft(b.flush(now, flushNothing))
 }
 
-// commitIfFreeing commits the changes if they need no space and the store accepts such batches.
-// If not, or if the store refuses them, it rolls them back. An error means the same as turn's.
+// commitIfFreeing commits the pending changes if they need no space and the store accepts such
+// batches; done reports whether it did. Otherwise it rolls the changes back. An error means the
+// same as turn's.
 func (b *Broker) commitIfFreeing(ctx context.Context, now engine.Instant, ops []*op) (done bool, err error) {
 	if b.canFreeSpace() {
 		fx := b.flush(now, flushHard)

@@ -119,9 +119,9 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *collector, wait
 	return nil
 }
 
-// withBodies adds the bodies to deliveries. It skips a delivery whose body cannot be read: its lock
-// runs out and that counts as a delivery, so that it does not block the queue for ever. It returns
-// an error only if no delivery remains.
+// withBodies adds the bodies to deliveries. It skips a delivery whose body cannot be read: the
+// message's lock runs out and its delivery count increases, so that it does not block the queue for
+// ever. It returns an error only if no delivery remains.
 func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Received, error) {
 	out := make([]Received, 0, len(got))
 	var failed error

@@ -94,7 +94,7 @@ func pathBefore(a, b engine.Path) bool {
 	return cmp.Or(strings.Compare(a.Entity().Fold(), b.Entity().Fold()), cmp.Compare(rank(a), rank(b))) < 0
 }
 
-// reported marks a body that has been passed on, in place of its position.
+// reported replaces the position of a body in searchRun.positions once the body has been read.
 const reported = -1
 
 // A searchRun is the state of a running Search.
@@ -172,9 +172,9 @@ func (s *searchRun) yield(ctx context.Context, n uint64) error {
 	}
 }
 
-// decideAll determines which messages match, and reports them. It reports all at once unless it has
-// to read many bytes of bodies, so that a search with little time makes progress even if the bodies
-// are large.
+// decideAll determines which messages match, and reports them: all at once or, if many bytes of
+// bodies must be read, after about every maxBytesPerRead of them, so that a search with little time
+// makes progress even if the bodies are large. full reports whether request.Max matches were found.
 func (s *searchRun) decideAll(ctx context.Context, rows []engine.Row, now engine.Instant) (full bool, err error) {
 	s.results = append(s.results[:0], make([]search.Result, len(rows))...)
 	verdicts := s.results

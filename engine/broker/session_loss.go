@@ -17,7 +17,8 @@ type SessionLossListener interface {
 	SessionMoved()
 }
 
-// lossListeners holds the receivers that stay although they lost the locks of their sessions. Owned by run.
+// lossListeners holds the receivers that stay registered although they lost the locks of their
+// sessions. Owned by run.
 type lossListeners struct {
 	bySession map[lostSession]lossListener
 	byLink    map[engine.LinkID]lostSession // the same, by receiver

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// A system is a system property that SQL can name (FILT-21). They are all that the documentation
+// A system is a system property that SQL can name (FILT-21): one of those that the documentation
 // lists for a message.
 type system uint8
 

@@ -138,7 +138,8 @@ func (f *Manager) handOver() error {
 	return nil
 }
 
-// leaveServers tells the other servers that this one has stopped.
+// leaveServers removes this server from the Membership, since it has stopped. It waits for two
+// seconds at most.
 func (f *Manager) leaveServers() {
 	if f.o.Membership == nil {
 		return

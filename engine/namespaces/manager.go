@@ -121,8 +121,8 @@ func New(o Options) *Manager {
 	return f
 }
 
-// Run serves the namespaces until ctx ends, or until the server's own namespace fails, whose error
-// it returns. Failures of other namespaces do not end it.
+// Run serves the namespaces until ctx ends, or until the server's own namespace fails, and returns
+// the error of that namespace. Failures of other namespaces do not end Run.
 func (f *Manager) Run(ctx context.Context) error {
 	f.ctx, f.stop = context.WithCancel(ctx)
 	defer f.stop()

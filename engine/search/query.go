@@ -82,8 +82,8 @@ func (t term) String() string {
 // plainWord reports whether s has no spaces.
 func plainWord(s string) bool { return !strings.ContainsFunc(s, unicode.IsSpace) }
 
-// Covers reports whether messages at p can match at all, judging by the path. A scan can skip other
-// subqueues.
+// Covers reports whether messages in the subqueue p can match at all, judging by its path. A scan
+// can skip the subqueues that are not covered.
 func (q *Query) Covers(p engine.Path) bool {
 	if q == nil {
 		return true
