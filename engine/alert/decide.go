@@ -8,7 +8,7 @@ type Decision uint8
 const (
 	NotApplicable Decision = iota // the message does not expire, or has expired
 	TooEarly                      // the message has more time left than Within, or is locked and cannot be dead-lettered yet
-	AlreadyFired                  // the rule has fired for its present expiry time
+	AlreadyFired                  // the rule has fired for the message's present expiry time
 	Fire                          // the rule fires now
 	LimitReached                  // the message was extended as often as allowed: now the rule only alerts
 )

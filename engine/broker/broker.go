@@ -23,7 +23,7 @@ type Options struct {
 	Limits      *engine.Limits // zero means engine.DefaultLimits
 	Logger      *slog.Logger   // zero means slog.Default
 	Events      int            // events kept for readers; zero means 16384
-	EventBytes  int64          // bytes of contents in them; zero means 32 MiB
+	EventBytes  int64          // bytes of contents in the events kept; zero means 32 MiB
 	InboxOps    int            // operations that may wait for their turn; zero means 4096
 	InboxBytes  int64          // bytes of messages that may wait; zero means 64 MiB
 	CacheBytes  int64          // bytes of bodies kept in memory; zero means 32 MiB
@@ -34,8 +34,8 @@ type Options struct {
 	ManualClock *ManualClock   // the clock; zero means the system's, which cannot be adjusted
 
 	HistoryFor   time.Duration // how long a history keeps events; zero means a week; negative means no bound
-	HistoryBytes int64         // bytes it may use; zero means 256 MiB; negative means no bound
-	HistoryRate  int           // events it keeps per second at most, of routine events and of others each; zero means 1000
+	HistoryBytes int64         // bytes that a history may use; zero means 256 MiB; negative means no bound
+	HistoryRate  int           // events that a history keeps per second at most, counted separately for routine events and for others; zero means 1000
 }
 
 func (o Options) limits() engine.Limits {
@@ -154,7 +154,7 @@ func (b *Broker) load(ctx context.Context) error {
 		Limits: b.limits, Keys: keys, Nonce: nonce, Rules: rules, Memory: b.memory, InMemory: ok && inMemory.InMemory(),
 	})
 	recorded, err := restore(ctx, ns, store)
-	if err != nil { // Close waits for readers, so it comes after the loop
+	if err != nil { // Close waits for readers, so it is called only after restore has read everything
 		return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
 	}
 	if ahead := b.clock.startFrom(recorded); ahead > 0 {

@@ -47,7 +47,7 @@ type historyWriter struct {
 	batch        []engine.Event // taken from the log and not handed over yet, in order
 	gap          gap            // missing events that are not handed over yet
 	triedStore   *openStore     // the store that failed to accept batch, which then does not change; nil if none
-	tries        int            // attempts so far
+	tries        int            // failed attempts to hand over batch
 	second       time.Time      // when the present second began
 	routineCount int            // routine events of this second
 	otherCount   int            // other events of this second

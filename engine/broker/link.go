@@ -64,7 +64,7 @@ type AttachRequest struct {
 	Client  string // name of the client, for display
 	Session engine.SessionRequest
 
-	Selector *engine.MessageSelector // selects the messages that it gets; nil means all
+	Selector *engine.MessageSelector // selects the messages that the receiver gets; nil means all
 
 	// Instead is a receiver that this one replaces: it ends in the same step, as if its client
 	// had closed it (SES-7), so that no other receiver gets its messages. Nil means none.

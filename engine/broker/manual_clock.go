@@ -24,7 +24,7 @@ type ManualClock struct {
 	since time.Time      // when it was last adjusted, with its monotonic reading; guarded by mu
 	at    engine.Instant // the clock's time at `since`; guarded by mu
 	rate  int            // guarded by mu
-	until engine.Instant // where it will stop; zero if it will not; guarded by mu
+	until engine.Instant // the time at which the clock will stop; zero if never; guarded by mu
 
 	adjusted chan struct{} // holds one token after an adjustment
 }

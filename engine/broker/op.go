@@ -14,7 +14,7 @@ const opSize = 256
 type op struct {
 	step     func(ns *engine.Namespace, now engine.Instant) error // runs again if the store refused the turn, and after errRunAgain
 	done     func(error)                                          // called once: by the owner when the effects are durable, or by any goroutine with an error; must not block; nil after the call
-	size     int64                                                // bytes it may keep in memory
+	size     int64                                                // bytes that the operation may keep in memory
 	receives bool                                                 // the step has no effect until messages are matched
 	err      error                                                // step's error
 }

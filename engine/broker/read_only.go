@@ -115,7 +115,7 @@ func (b *Broker) readOnlyStep(ctx context.Context, now engine.Instant, o *op) er
 	if o.receives || !b.canFreeSpace() {
 		return nil
 	}
-	b.ns.Match(now) // on its own: if the store refuses this, the operation is done all the same
+	b.ns.Match(now) // apart from the operation, which stays done even if the store refuses the deliveries
 	if hard, _ := b.ns.Pending(); hard {
 		_, err := b.commitIfFreeing(ctx, now, nil)
 		return err
@@ -184,7 +184,7 @@ func (b *Broker) freeSpace(ctx context.Context, now engine.Instant, asked bool) 
 	case hard:
 		b.ns.Rollback()
 		return false, nil
-	default: // locks that ran out, for instance
+	default: // only soft changes, such as locks that ran out
 		fx.Batch = nil
 		return false, b.settleSoft(fx)
 	}

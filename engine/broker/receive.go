@@ -62,7 +62,7 @@ func (b *Broker) Receive(ctx context.Context, in ReceiveRequest) ([]Received, er
 			}
 			err := ns.Credit(now, id, max(1, in.Max))
 			if err != nil {
-				ns.Detach(now, id, engine.DetachedByClient) // the caller gets an error, so nothing would detach it
+				ns.Detach(now, id, engine.DetachedByClient) // the caller gets an error, so nothing else would detach the link
 			}
 			return err
 		},

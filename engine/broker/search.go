@@ -31,15 +31,15 @@ const searchRestFactor = 2
 type SearchRequest struct {
 	Query *search.Query // nil means every message
 	From  SearchCursor  // where to continue; zero means at the beginning
-	Max   int64         // matches after which it ends; zero means no limit
+	Max   int64         // matches after which the search ends; zero means no limit
 }
 
 // A SearchProgress is a search's progress, and its latest matches.
 type SearchProgress struct {
 	Hits      []engine.Row   // matches since the last SearchProgress, in order; never more than one turn finds
-	Now       engine.Instant // when they were seen
+	Now       engine.Instant // when Hits were read
 	Scanned   int64          // messages examined so far
-	Total     int64          // messages that existed when it began
+	Total     int64          // messages that existed when the search began
 	Matched   int64          // hits so far
 	Bytes     int64          // of bodies read so far
 	Truncated int64          // bodies so far of which only the first search.MaxBody bytes were examined
@@ -107,10 +107,10 @@ type searchRun struct {
 	progress  SearchProgress
 	matcher   *search.Matcher
 	rows      []engine.Row    // of this turn
-	results   []search.Result // of each of them
+	results   []search.Result // of rows, in the same order
 	keys      []engine.Key    // of bodies that are read together
 	positions []int           // the indexes of their rows, or reported
-	n         uint64          // the latest event at the last turn
+	n         uint64          // number of the latest event at the last turn
 	since     time.Time       // when the work of this turn began
 	read      int64           // progress.Bytes at the last pause
 }

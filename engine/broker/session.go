@@ -74,7 +74,7 @@ func (s sessionSink) Delivered(d engine.Delivery) {
 	s.got = append(s.got, d)
 	select {
 	case s.arrived <- struct{}{}:
-	default: // it has its token already
+	default: // arrived has its element already
 	}
 }
 

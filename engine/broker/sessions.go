@@ -26,7 +26,7 @@ func (b *Broker) SessionIDs(ctx context.Context, p engine.Path, changedSince eng
 	return list.IDs, nil
 }
 
-// sessionSlice is how many sessions SessionIDs examines in one turn.
+// sessionSlice is the number of sessions that SessionIDs examines in one turn.
 const sessionSlice = 1000
 
 // PeekSession is Peek for the messages of one session (PEEK-5).

@@ -157,7 +157,7 @@ func (j *Jobs) List() []Job {
 type Progress struct {
 	Jobs        int   // jobs that run or wait
 	Seen, Total int64 // messages of these jobs
-	LastEnded   Job   // the latest that has ended not long ago; its ID is zero if there is none
+	LastEnded   Job   // the job that ended last, if it ended recently; its ID is zero if there is none
 }
 
 // Progress returns the progress of all jobs that run or wait, and the latest that ended at since or

@@ -29,8 +29,8 @@ type undoOperation struct {
 	Reason string               `json:"r,omitempty"` // the reason of a dead letter
 	Descr  string               `json:"e,omitempty"`
 	Until  engine.Instant       `json:"u,omitempty"`
-	Count  uint32               `json:"c,omitempty"` // its delivery count after the operation
-	State  engine.State         `json:"a,omitempty"` // its state after the operation
+	Count  uint32               `json:"c,omitempty"` // the message's delivery count after the operation
+	State  engine.State         `json:"a,omitempty"` // the message's state after the operation
 	SetTo  engine.Instant       `json:"l,omitempty"` // the time that the operation set, if it set one
 }
 

@@ -39,7 +39,7 @@ const (
 type shares struct {
 	others      map[string]int // how many namespaces other servers owned at the last heartbeat
 	stableSince time.Time      // when the numbers last changed
-	before      [3]int         // the numbers then: of servers, of namespaces, and of those that this server owns
+	before      [3]int         // the numbers of servers, of namespaces, and of namespaces that this server owns, as of stableSince
 }
 
 // Claim reports whether the two rules above let this server take a namespace that has no owner.

@@ -182,7 +182,7 @@ func (f *Manager) readCatalogue(ctx context.Context) error {
 		s, ok := there[m.spec.Name]
 		switch {
 		case m.spec.Temporary:
-		case !ok, s.StoredName != m.spec.StoredName: // or it was removed and created again
+		case !ok, s.StoredName != m.spec.StoredName: // it was removed, or removed and created again
 			f.log.Info("a namespace no longer exists", "namespace", m.spec.Name)
 			f.stopMember(m, removedReason(m.spec.Name))
 		case s.Profile != m.spec.Profile:

@@ -47,7 +47,7 @@ type NoteReader struct {
 	log     *slog.Logger
 	reading chan struct{} // a lock, held by the goroutine that reads
 	triedAt time.Time     // when the last read began; guarded by reading
-	readErr error         // why the last read failed; nil if it did not, or if its caller's context had ended; guarded by reading
+	readErr error         // why the last read failed; nil if it succeeded, or if the caller's context had ended; guarded by reading
 
 	mu       sync.Mutex
 	lastRead time.Time // when the last successful read began; zero if there was none; guarded by mu

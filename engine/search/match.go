@@ -17,7 +17,7 @@ type Result uint8
 
 const (
 	No       Result = iota
-	NeedBody        // its body decides: call MatchBody
+	NeedBody        // the message's body decides: call MatchBody
 	Yes
 )
 
