@@ -293,7 +293,7 @@ func (b *Broker) sweepBudget(now engine.Instant, asked bool) int {
 
 func (b *Broker) softDelay() time.Duration { return cmp.Or(b.o.SoftDelay, 500*time.Millisecond) }
 
-// sleepTime returns how long the loop may sleep.
+// sleepTime returns how long run may sleep until the next due work, at most an hour.
 func (b *Broker) sleepTime() time.Duration {
 	now := b.clock.now()
 	next := b.probeAt

@@ -7,9 +7,9 @@ import (
 	"mayfly/engine"
 )
 
-// ConfirmedCount is the number of messages that a user saw when agreeing to a destructive operation;
-// negative if the user was not asked. The operation is refused with engine.ErrChanged if there
-// are more than a tenth more by now.
+// ConfirmedCount is the number of messages that a user saw when agreeing to a destructive
+// operation; it is negative if the user was not asked. The operation is refused with
+// engine.ErrChanged if the present number is more than a tenth higher.
 type ConfirmedCount int64
 
 // Unconfirmed is for callers that do not show a number first.

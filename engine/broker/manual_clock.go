@@ -35,7 +35,7 @@ func NewManualClock() *ManualClock {
 	return &ManualClock{since: now, at: engine.At(now), adjusted: make(chan struct{}, 1)}
 }
 
-// read returns the time, and stops the clock if it has reached until. The caller holds mu.
+// read returns the time, and stops the clock if it has reached m.until. The caller holds mu.
 func (m *ManualClock) read() engine.Instant {
 	now := m.at
 	if m.rate > 0 {

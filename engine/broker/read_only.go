@@ -193,7 +193,7 @@ func (b *Broker) freeSpace(ctx context.Context, now engine.Instant, asked bool) 
 // freeSpaceInterval is the time from an attempt that freed space to the next.
 const freeSpaceInterval = 10 * time.Millisecond
 
-// These are how many bytes a probe writes at the least and at the most.
+// The minimum and maximum number of bytes that a probe writes.
 const (
 	minProbeSize = 64 << 10
 	maxProbeSize = 1 << 20

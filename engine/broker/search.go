@@ -25,9 +25,10 @@ const (
 // these get most of the processor.
 const searchRestFactor = 2
 
-// A SearchRequest looks for the messages that a query matches, subqueue by subqueue in the order of
-// entities and by number in each. It sees the messages that existed when it began, each as it
-// is when the search reaches it: a message that moves meanwhile may be found twice, or not at all.
+// A SearchRequest describes a search for the messages that a query matches, subqueue by subqueue in
+// the order of entities, and by sequence number in each. The search sees the messages that existed
+// when it began, each in its state when the search reaches it: a message that is moved meanwhile
+// may be found twice, or not at all.
 type SearchRequest struct {
 	Query *search.Query // nil means every message
 	From  SearchCursor  // where to continue; zero means at the beginning

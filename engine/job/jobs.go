@@ -49,8 +49,8 @@ type liveJob struct {
 	cancelRequested bool               // a user asked to cancel it
 }
 
-// Open loads the jobs of b's namespace. Those that were running are interrupted. Close it
-// before b.
+// Open loads the jobs of b's namespace. Jobs that were running or waiting when the server ended
+// become Interrupted. The caller closes the Jobs before b.
 func Open(ctx context.Context, b *broker.Broker, log *slog.Logger) (*Jobs, error) {
 	kept, err := b.Settings(ctx, recordPrefix)
 	if err != nil {

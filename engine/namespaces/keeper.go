@@ -81,7 +81,9 @@ type NotServed struct {
 	Since  time.Time
 }
 
-// Run owns and serves the namespace until ctx ends, and returns nil if that ended without failure.
+// Run owns and serves the namespace until ctx ends or, unless RetryForever is set, until the
+// namespace cannot be opened for the first time or the broker ends by itself. It returns nil if ctx
+// has ended and the broker has stopped without an error.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.Logger = cmp.Or(k.Logger, slog.Default())
 	k.trying = k.trying || k.RetryForever

@@ -377,8 +377,8 @@ func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string,
 	return f.remove(ctx, name, nil, actor)
 }
 
-// remove is Remove, also for a namespace whose lifetime has ended. Unless `only` is nil, it removes
-// the namespace only if that is still the same member.
+// remove is Remove, also for a namespace whose lifetime has ended. Unless `only` is nil, it returns
+// ErrNoNamespace if the member with that name is not `only`.
 func (f *Manager) remove(ctx context.Context, name string, only *member, actor string) (aside string, err error) {
 	select {
 	case f.changing <- struct{}{}:

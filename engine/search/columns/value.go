@@ -11,7 +11,7 @@ import (
 // A Kind is the type of a value.
 type Kind uint8
 
-// The kinds of values. Nothing is that of an absent value.
+// The kinds of values. Nothing is the kind of an absent value.
 const (
 	Nothing Kind = iota
 	Text
