@@ -84,7 +84,7 @@ func (l *fireRecords) with(more []recordEntry) (next *fireRecords, keep []engine
 	return next, keep
 }
 
-// add adds the entries that were passed to with. Call it once they are stored.
+// add adds the entries that were passed to `with` to the marks. Call it once they are stored.
 func (l *fireRecords) add(more []recordEntry) {
 	for _, e := range more {
 		l.marks[e.key] = e.record

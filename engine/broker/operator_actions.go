@@ -38,7 +38,8 @@ func (b *Broker) Unpin(ctx context.Context, p engine.Path, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Unpin(now, p, actor) })
 }
 
-// RecordView notes in the entity's use history that a user looked at it; it does not count as use.
+// RecordView adds an entry with the text `what` for the user `by` to an entity's use history,
+// because the user viewed the entity. A view does not count as use (IDLE-7).
 func (b *Broker) RecordView(ctx context.Context, p engine.Path, what, by string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { ns.RecordView(now, p, what, by); return nil })
 }

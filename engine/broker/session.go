@@ -140,8 +140,8 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 	}
 }
 
-// timerChannel returns a timer's channel for wait. For a wait of zero, which the engine ends by
-// itself, it returns nil.
+// timerChannel returns the channel of a timer for the duration `wait`, and a function that stops
+// the timer. For a `wait` of zero or less, which the engine ends by itself, the channel is nil.
 func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	if wait <= 0 {
 		return nil, func() {}

@@ -147,7 +147,7 @@ func (l *Library) Add(id string, text []byte) (*Scene, error) {
 	return s, l.add(s)
 }
 
-// Check is Add without adding.
+// Check parses a scene and returns the error that Add would return, but does not add the scene.
 func (l *Library) Check(id string, text []byte) (*Scene, error) {
 	s, err := parseAdded(id, text, false)
 	if err != nil {
