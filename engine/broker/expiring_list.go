@@ -2,8 +2,8 @@ package broker
 
 import "mayfly/engine"
 
-// ExpiringFrom returns up to limit messages that expire by `until`, in the order in which they
-// expire, starting at position `from`; see engine.Namespace.ExpiringFrom.
+// ExpiringFrom returns up to limit messages behind the position `from` that expire by `until`, in
+// the order in which they expire; see engine.Namespace.ExpiringFrom.
 func (r Reader) ExpiringFrom(from engine.ExpiryCursor, until engine.Instant, limit int, covers func(engine.Path) bool) (rows []engine.Row, to engine.ExpiryCursor, next engine.Instant) {
 	return r.ns.ExpiringFrom(from, until, limit, covers)
 }

@@ -71,8 +71,9 @@ func startHistoryWriter(ctx context.Context, b *Broker) *historyWriter {
 	return f
 }
 
-// waitUntilWritten waits until the remaining events are handed over, at most finishTimeout. After
-// stop, it only waits for the goroutines. Close the log first.
+// waitUntilWritten waits until the remaining events are handed over, for finishTimeout at most, and
+// ends the goroutines. If f.stop was called before, the remaining events are not handed over. The
+// caller closes the log first.
 func (f *historyWriter) waitUntilWritten() {
 	f.stopPruning()
 	late := time.AfterFunc(finishTimeout, f.stop)

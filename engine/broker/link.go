@@ -167,8 +167,8 @@ func (l *Link) CancelWait(ctx context.Context) (gone bool, err error) {
 
 // Detach ends the link: nothing is delivered to it after Detach returns, and Ended is not
 // called. A client that closes releases its session, so that others can lock it at once (SES-7). If
-// its connection was lost, its locks stay until they run out (DEC-5). If a client closes while the
-// store accepts no writes, Detach ends the link as if the connection was lost, and returns
+// its connection was lost, its locks stay until they run out (DEC-5). If a close needs a write
+// while the store accepts none, Detach ends the link as if the connection was lost, and returns
 // ErrSessionKept.
 func (l *Link) Detach(ctx context.Context, how engine.DetachReason) error {
 	return l.detach(ctx, how, func() { l.b.forgetSink(l.id) })
@@ -180,8 +180,8 @@ func (b *Broker) forgetSink(id engine.LinkID) {
 	b.lossListeners.forget(b.ns, id)
 }
 
-// SubmitDetach is Detach, but passes its answer to `done`. While the store accepts no writes, it
-// does not end the link, and the error is engine.ErrBusy.
+// SubmitDetach is Detach, but passes its answer to `done`. If it needs a write while the store
+// accepts none, the link still exists and the error is engine.ErrBusy.
 func (l *Link) SubmitDetach(ctx context.Context, how engine.DetachReason, done func(error)) error {
 	return l.b.submit(context.WithoutCancel(ctx), &op{
 		step: func(ns *engine.Namespace, now engine.Instant) error {
@@ -264,8 +264,8 @@ func (l *Link) BatchDelete(ctx context.Context, count int, before engine.Instant
 // ReleaseBody reports that the body of a delivery has been read or will not be.
 func (b *Broker) ReleaseBody(d engine.Delivery) { b.releasedPins.add(d.Pin) }
 
-// DeliveryBody opens the body of a delivery that has not been released, and reads it until ctx is
-// done. The caller closes it.
+// DeliveryBody opens the body of a delivery that has not been released. The body can be read until
+// ctx is done. The caller closes it.
 func (b *Broker) DeliveryBody(ctx context.Context, d engine.Delivery) (io.ReadSeekCloser, error) {
 	if d.Body != nil {
 		return memoryBody{bytes.NewReader(d.Body)}, nil

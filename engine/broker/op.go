@@ -22,8 +22,8 @@ type op struct {
 // errRunAgain is the error of a step that is to run again in the next turn, before new operations.
 var errRunAgain = errors.New("not yet")
 
-// submit puts an operation in the inbox. It waits only for room; ctx ends that wait. After a
-// nil return, done will be called.
+// submit puts an operation in the inbox. It waits until there is room or ctx ends, but not for the
+// operation. If submit returns nil, o.done is called later; otherwise it is never called.
 func (b *Broker) submit(ctx context.Context, o *op) error {
 	o.size = min(o.size+opSize, b.maxOpSize())
 	if err := b.inFlight.Acquire(ctx, o.size); err != nil {

@@ -127,7 +127,7 @@ func (b *Broker) concludeOp(o *op) {
 	b.finishOp(o, o.err)
 }
 
-// finishOp answers an operation that has not been answered yet.
+// finishOp answers an operation with an error or nil, unless it has been answered already.
 func (b *Broker) finishOp(o *op, err error) {
 	if done := o.done; done != nil {
 		o.done = nil

@@ -195,7 +195,7 @@ func (r *Recorder) MarkDue(all []engine.Path) {
 	}
 }
 
-// Forget drops an entity that does not exist.
+// Forget drops the counts and steps of an entity that the caller has found not to exist.
 func (r *Recorder) Forget(p engine.Path) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
