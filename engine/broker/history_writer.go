@@ -232,8 +232,9 @@ func (f *historyWriter) nextBatch() (batch []engine.Event, tried *openStore) {
 	return slices.Clone(f.batch), f.triedStore
 }
 
-// append appends batch to the store's history. If another store failed to accept batch, append
-// leaves out the events that were stored all the same.
+// append appends batch to the store's history. `tried` is the store that failed to accept the batch
+// before, or nil. If that was another store, append removes from the batch the events that it
+// stored all the same.
 func (f *historyWriter) append(ctx context.Context, store, tried *openStore, batch *[]engine.Event) error {
 	h := store.history()
 	if h == nil {

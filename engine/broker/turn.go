@@ -9,8 +9,8 @@ import (
 	"mayfly/engine"
 )
 
-// errOwnershipUnknown means that it is unknown whether this broker still owns the namespace:
-// decisions that no commit confirms do not count.
+// errOwnershipUnknown means that it is unknown whether this broker still owns the namespace, so
+// that decisions that no commit confirms must not be answered.
 var errOwnershipUnknown = fmt.Errorf("this server's lease of the namespace has ended: %w", engine.ErrFenced)
 
 // turn applies operations and due work and makes them durable before it answers. An error

@@ -257,7 +257,8 @@ func (v *operand) fitsText(s string) bool {
 	return v.glob.whole(s)
 }
 
-// inBody looks for the text in the body, if there is one.
+// inBody returns whether the operand's text occurs in the message's body, or NeedBody if the body
+// has not been read.
 func (v *operand) inBody(p *messageState) Result {
 	empty := p.row.Content.BodySize() == 0
 	switch {

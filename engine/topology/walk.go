@@ -109,8 +109,8 @@ func (u unknownMember) String() string {
 	return fmt.Sprintf("Unknown, so this is ignored. Choose from %s.", strings.Join(u.known, ", "))
 }
 
-// nearest returns the known name that is a few edits away from the given one, or "" if there
-// is none.
+// nearest returns the known name that differs from the given one in the fewest letters, or "" if
+// all differ in more than a few.
 func nearest(name string, known []string) (best string) {
 	if len(name) > 64 {
 		return ""
