@@ -300,8 +300,8 @@ func (r *Rules) queueAlert(l *liveRule, a Alert) {
 	signal(r.alertPending)
 }
 
-// setTrouble records in the rule's state `why` the rule could not be evaluated or run its action,
-// or clears that if `why` is empty.
+// setTrouble sets State.Trouble, the reason why a rule could not be evaluated or its action failed,
+// or clears it if `why` is empty. It does nothing if the rule was removed.
 func (r *Rules) setTrouble(l *liveRule, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
