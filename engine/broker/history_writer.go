@@ -233,7 +233,7 @@ func (f *historyWriter) nextBatch() (batch []engine.Event, tried *openStore) {
 }
 
 // append appends batch to the store's history. `tried` is the store that failed to accept the batch
-// before, or nil. If that was another store, append removes from the batch the events that it
+// before, or nil. If it is not `store`, append removes from the batch the events that `tried` has
 // stored all the same.
 func (f *historyWriter) append(ctx context.Context, store, tried *openStore, batch *[]engine.Event) error {
 	h := store.history()
