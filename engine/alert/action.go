@@ -117,8 +117,8 @@ func (u *activeRule) outcome(row engine.Row, was FireRecord, err error, now engi
 	}
 }
 
-// entry returns the record to keep of a message that a rule fired for; more is above zero if the
-// message was just extended.
+// entry returns the record to keep of a message for which a rule fired. `more` is above zero if the
+// rule has just extended the message.
 func (u *activeRule) entry(row engine.Row, m FireRecord, now engine.Instant, more int) recordEntry {
 	m.Expires = row.Expires
 	end := max(now, row.Expires)

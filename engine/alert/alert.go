@@ -34,8 +34,8 @@ type Item struct {
 	Path      engine.Path
 	Key       engine.Key // zero for an entity
 	Seq       engine.Seq
-	Subject   string // of the message, cut; else its id
-	MessageID string // cut
+	Subject   string // of the message, shortened
+	MessageID string // shortened
 	Expires   engine.Instant
 	Reason    string // of a dead letter, or why the action was refused
 	Count     int64  // dead letters of the entity, for DeadLettersAbove

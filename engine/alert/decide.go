@@ -7,8 +7,8 @@ type Decision uint8
 
 const (
 	NotApplicable Decision = iota // the message does not expire, or has expired
-	TooEarly                      // the message has more time left than Within
-	AlreadyFired                  // the rule has fired for its present expiry time
+	TooEarly                      // the message has more time left than Within, or is locked and cannot be dead-lettered yet
+	AlreadyFired                  // the rule has fired for the message's present expiry time
 	Fire                          // the rule fires now
 	LimitReached                  // the message was extended as often as allowed: now the rule only alerts
 )
@@ -20,8 +20,9 @@ type FireRecord struct {
 	Extensions int
 }
 
-// Decide returns what an ExpiringSoon rule does about a message at now, regardless of its query. A
-// message whose lock outlasts its time expires with the lock (TTL-20).
+// Decide returns what an ExpiringSoon rule does about a message at the instant `now`, regardless of
+// the rule's query. `was` is the rule's record of the message. A message whose lock ends after its
+// expiry time expires with the lock (TTL-20).
 func (r Rule) Decide(m engine.Row, was FireRecord, now engine.Instant) Decision {
 	locked := m.Message.Locked()
 	switch {

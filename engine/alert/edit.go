@@ -148,7 +148,8 @@ func (r *Rules) replace(ctx context.Context, was Status, rule Rule, did engine.S
 	return r.Rule(rule.ID)
 }
 
-// Remove removes a rule. Its alerts stay.
+// Remove removes a rule and its records. Alerts that it has sent remain in Alerts. The error is
+// ErrNoRule if there is no such rule.
 func (r *Rules) Remove(ctx context.Context, id ID, actor string) error {
 	r.editing.Lock()
 	defer r.editing.Unlock()

@@ -97,8 +97,8 @@ func (u *activeRule) concerns(e *engine.Event) bool {
 	}
 }
 
-// matches reports whether a dead letter matches the query. The error is that its body, which
-// the query needs, cannot be read.
+// matches reports whether the message of an event matches the rule's query, which only DeadLettered
+// rules have. It returns an error if the query needs the message's body and that cannot be read.
 func (u *activeRule) matches(ctx context.Context, b *broker.Broker, e *engine.Event) (bool, error) {
 	if u.Condition != DeadLettered {
 		return true, nil
@@ -163,8 +163,9 @@ func (r *Rules) sentRecently() bool {
 	return n > 0 && r.b.ClockTime().Sub(r.alerts[n-1].At) < sendInterval
 }
 
-// evaluateStates evaluates rules about states rather than events. It reports whether it need not
-// run again before the next event.
+// evaluateStates evaluates the rules about states, DeadLettersAbove and DeletingSoon. It returns
+// false if it must run again after sendInterval: if there are DeletingSoon rules, or if the states
+// could not be read.
 func (r *Rules) evaluateStates(ctx context.Context) (calm bool) {
 	r.mu.Lock()
 	dirty := r.countsChanged

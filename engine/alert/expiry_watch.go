@@ -47,7 +47,7 @@ type expiryWatcher struct {
 	rules      []*activeRule
 	groups     []*windowGroup
 	missedSeen uint64                        // MissedExpiries.To of the last run
-	registered bool                          // the namespace has the Covers of these rules
+	registered bool                          // the namespace's expiry watch uses these rules
 	later      map[engine.Key]engine.Instant // when to examine locked messages again
 	again      engine.Instant                // when to examine all messages again after a failure; zero if there was none
 	tries      int
@@ -173,8 +173,8 @@ func earlierOf(a, b engine.Instant) engine.Instant {
 	return a
 }
 
-// look reads the messages that are due, a slice of them, and continues the namespace's expiry
-// watch. It runs in the broker's turn, possibly more than once.
+// look reads about sliceRows of the messages that expire soon enough for a rule, and moves the
+// namespace's expiry watch behind them. It runs in the broker's turn, possibly more than once.
 func (w *expiryWatcher) look(r broker.Reader) (s lookResult) {
 	s.now = r.Now
 	was := r.MissedExpiries()
@@ -257,7 +257,8 @@ func (w *expiryWatcher) rows(ctx context.Context, keys []engine.Key) (rows []eng
 	return rows, err
 }
 
-// decide evaluates rules for some messages and runs their actions.
+// decide evaluates rules for some messages and runs their actions. It sets w.later for locked
+// messages to examine again, and w.again after a failure.
 func (w *expiryWatcher) decide(ctx context.Context, rules []*activeRule, rows []engine.Row, now engine.Instant) {
 	if len(rows) == 0 {
 		return

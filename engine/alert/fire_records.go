@@ -60,7 +60,9 @@ func stateKey(id ID) string                 { return fmt.Sprintf("%s%06d", state
 func seenKeyPrefix(id ID) string            { return fmt.Sprintf("%s%06d/", seenPrefix, id) }
 func (l *fireRecords) key(no uint64) string { return fmt.Sprintf("%s%010d", seenKeyPrefix(l.rule), no) }
 
-// with returns l with more entries, and the settings to store for that; l is not changed.
+// with returns a copy of l with the chunks extended by the entries `more`, and the settings to
+// store for them. It changes neither l nor the shared marks, which `add` changes once the settings
+// are stored.
 func (l *fireRecords) with(more []recordEntry) (next *fireRecords, keep []engine.Setting) {
 	next = &fireRecords{rule: l.rule, marks: l.marks, chunks: slices.Clone(l.chunks)}
 	for len(more) > 0 {
@@ -82,7 +84,7 @@ func (l *fireRecords) with(more []recordEntry) (next *fireRecords, keep []engine
 	return next, keep
 }
 
-// add adds the entries that were passed to with. Call it once they are stored.
+// add adds the entries that were passed to `with` to the marks. Call it once they are stored.
 func (l *fireRecords) add(more []recordEntry) {
 	for _, e := range more {
 		l.marks[e.key] = e.record

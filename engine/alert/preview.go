@@ -84,8 +84,8 @@ func (a *compiledRule) preview(ctx context.Context, b *broker.Broker, f *Preview
 	return nil
 }
 
-// countAffordable returns how many of the messages can be matched while the bodies that this reads fit
-// into room, which it reduces.
+// countAffordable returns how many of the messages, from the first on, can be matched by reading at
+// most *room bytes of bodies, and subtracts these bytes from *room.
 func (a *compiledRule) countAffordable(rows []engine.Row, now engine.Instant, room *int64) int {
 	for i, row := range rows {
 		if a.query.Match(row, now) != search.NeedBody {

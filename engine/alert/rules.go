@@ -300,7 +300,8 @@ func (r *Rules) queueAlert(l *liveRule, a Alert) {
 	signal(r.alertPending)
 }
 
-// setTrouble records why a rule could not do its work. why is empty if it could.
+// setTrouble sets State.Trouble, the reason why a rule could not be evaluated or its action failed,
+// or clears it if `why` is empty. It does nothing if the rule was removed.
 func (r *Rules) setTrouble(l *liveRule, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

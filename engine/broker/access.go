@@ -51,8 +51,9 @@ type AccessChange struct {
 	Added bool // the rule is new, and missing keys were generated
 }
 
-// SetAccessRule adds a rule or changes the one of that name: of a queue or topic, or of the
-// namespace if at is empty. An empty key keeps its value; in a new rule it is random.
+// SetAccessRule adds an access rule to the queue or topic `at`, or to the namespace if `at` is
+// empty, or changes the rule that has the same name. An empty key leaves the rule's key unchanged;
+// a new rule gets a random key instead.
 func (b *Broker) SetAccessRule(ctx context.Context, at engine.Path, rule engine.AccessRule, actor string) (AccessChange, error) {
 	primary, secondary := NewAccessKey(), NewAccessKey()
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (AccessChange, error) {
@@ -78,7 +79,8 @@ func (b *Broker) AddAccessRule(ctx context.Context, at engine.Path, rule engine.
 	})
 }
 
-// accessRules returns the rules of an entity, or of the namespace if at is empty.
+// accessRules returns the rules of the entity `at`, or of the namespace if `at` is empty. It
+// returns none if the entity does not exist.
 func accessRules(ns *engine.Namespace, at engine.Path) []engine.AccessRule {
 	if at == "" {
 		return ns.AccessRules()
@@ -94,8 +96,8 @@ func setAccessRule(ns *engine.Namespace, now engine.Instant, at engine.Path, r e
 	return ns.SetEntityAccessRule(now, at, r, actor)
 }
 
-// RegenerateAccessKey replaces a key of a rule by a random one. The rule is of a queue or topic, or
-// of the namespace if at is empty.
+// RegenerateAccessKey replaces a key of an access rule by a random one. The rule belongs to the
+// queue or topic `at`, or to the namespace if `at` is empty.
 func (b *Broker) RegenerateAccessKey(ctx context.Context, at engine.Path, name string, which engine.KeyKind, actor string) (engine.AccessRule, error) {
 	key := NewAccessKey()
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.AccessRule, error) {
@@ -106,7 +108,8 @@ func (b *Broker) RegenerateAccessKey(ctx context.Context, at engine.Path, name s
 	})
 }
 
-// RemoveAccessRule removes a rule from a queue or topic, or from the namespace if at is empty.
+// RemoveAccessRule removes an access rule from the queue or topic `at`, or from the namespace if
+// `at` is empty.
 func (b *Broker) RemoveAccessRule(ctx context.Context, at engine.Path, name, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		if at != "" {

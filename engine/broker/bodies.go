@@ -64,7 +64,8 @@ type memoryBody struct{ *bytes.Reader }
 
 func (memoryBody) Close() error { return nil }
 
-// Body opens the body of a content; an absent one is empty. The caller closes it. The error is
+// Body opens the body of a content. size is the body's size in bytes; if it is zero, the body is
+// empty and the store is not read. The caller closes the body. The error is
 // engine.ErrMessageNotFound if the message no longer exists, and engine.ErrBusy if the store does
 // not answer.
 func (b *Broker) Body(ctx context.Context, k engine.Key, size int64) (io.ReadSeekCloser, error) {
@@ -199,8 +200,9 @@ func (b *Broker) packMessages(ctx context.Context, to engine.Path, out []Outgoin
 	return batch, size, nil
 }
 
-// stageBody reads a body and stages it in the store if it is large. It returns all of a small body,
-// and of a large one the beginning, for its preview.
+// stageBody reads a body and stages it in the store if it is larger than stageThreshold. It returns
+// all of a small body, or at least the beginning of a large one, for its preview. staged is the
+// number of bytes staged, zero for a small body.
 func (b *Broker) stageBody(ctx context.Context, store *openStore, key engine.Key, m Outgoing) (head []byte, staged int64, err error) {
 	if m.Reader == nil {
 		if err := store.Stage(ctx, key, bytes.NewReader(m.Body)); err != nil {
@@ -255,9 +257,9 @@ func (b *Broker) SendVia(ctx context.Context, via, to engine.Path, out []Outgoin
 	})
 }
 
-// SendWithSettings is Send, but also stores settings in the same commit. keep gets the sequence
-// number of each message and, for messages in a queue, their rows, and returns the settings. The
-// owner calls keep, possibly more than once, and it must not wait.
+// SendWithSettings is Send, but also stores the settings that `keep` returns, in the same commit.
+// `keep` gets the sequence number of each message and, for messages in a queue, their rows. The
+// owner calls `keep`, possibly more than once, and it must not wait.
 func (b *Broker) SendWithSettings(ctx context.Context, to engine.Path, out []Outgoing, actor string, keep func([]engine.Seq, []engine.Row) []engine.Setting) error {
 	_, err := b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (seqs []engine.Seq, err error) {
 		sent := false
@@ -287,7 +289,8 @@ func storeSettings(ns *engine.Namespace, now engine.Instant, all []engine.Settin
 	return nil
 }
 
-// sendWith prepares messages and hands them to step, which takes over their bodies.
+// sendWith packs messages and runs `step` with them in a turn. Once `step` has been called, the
+// namespace discards the staged bodies of messages that were not sent; before that, sendWith does.
 func (b *Broker) sendWith(ctx context.Context, to engine.Path, out []Outgoing, step func(*engine.Namespace, engine.Instant, []engine.Submission) ([]engine.Seq, error)) ([]engine.Seq, error) {
 	batch, size, err := b.packMessages(ctx, to, out)
 	if err != nil {

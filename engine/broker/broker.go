@@ -23,7 +23,7 @@ type Options struct {
 	Limits      *engine.Limits // zero means engine.DefaultLimits
 	Logger      *slog.Logger   // zero means slog.Default
 	Events      int            // events kept for readers; zero means 16384
-	EventBytes  int64          // bytes of contents in them; zero means 32 MiB
+	EventBytes  int64          // bytes of contents in the events kept; zero means 32 MiB
 	InboxOps    int            // operations that may wait for their turn; zero means 4096
 	InboxBytes  int64          // bytes of messages that may wait; zero means 64 MiB
 	CacheBytes  int64          // bytes of bodies kept in memory; zero means 32 MiB
@@ -34,8 +34,8 @@ type Options struct {
 	ManualClock *ManualClock   // the clock; zero means the system's, which cannot be adjusted
 
 	HistoryFor   time.Duration // how long a history keeps events; zero means a week; negative means no bound
-	HistoryBytes int64         // bytes it may use; zero means 256 MiB; negative means no bound
-	HistoryRate  int           // events it keeps per second at most, of routine events and of others each; zero means 1000
+	HistoryBytes int64         // bytes that a history may use; zero means 256 MiB; negative means no bound
+	HistoryRate  int           // events that a history keeps per second at most, counted separately for routine events and for others; zero means 1000
 }
 
 func (o Options) limits() engine.Limits {
@@ -75,7 +75,7 @@ type Broker struct {
 	// Owned by run.
 	ns                  *engine.Namespace
 	links               map[engine.LinkID]Sink // receivers that have not ended
-	lossListeners       lossListeners          // receivers that stay although they lost their sessions
+	lossListeners       lossListeners          // receivers that stay registered although they lost their sessions
 	postponed           []*op                  // operations whose steps returned errRunAgain
 	memoryFullAnnounced bool                   // EventMemoryFull was announced, and EventMemoryFree not yet
 	softSince           engine.Instant         // when the oldest uncommitted soft change was made; zero if there is none
@@ -104,9 +104,9 @@ type openStore struct {
 	from  uint64 // number of the last event before this epoch
 }
 
-// Open loads everything from the store and starts to serve. open is called again whenever a
-// commit failed in a way that leaves its outcome unknown; the broker closes what it opened. An
-// error of the first call is returned unchanged; an *engine.OwnedError of a later one ends the
+// Open opens the store with `open`, loads everything from it and starts to serve. The broker closes
+// the store, and calls `open` again after a commit whose outcome is unknown. If the first call of
+// `open` fails, Open returns its error unchanged; an *engine.OwnedError of a later call ends the
 // broker.
 func Open(ctx context.Context, open func(context.Context) (engine.Store, error), o Options) (*Broker, error) {
 	b := &Broker{
@@ -154,7 +154,7 @@ func (b *Broker) load(ctx context.Context) error {
 		Limits: b.limits, Keys: keys, Nonce: nonce, Rules: rules, Memory: b.memory, InMemory: ok && inMemory.InMemory(),
 	})
 	recorded, err := restore(ctx, ns, store)
-	if err != nil { // Close waits for readers, so it comes after the loop
+	if err != nil { // Close waits for readers, so it is called only after restore has read everything
 		return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
 	}
 	if ahead := b.clock.startFrom(recorded); ahead > 0 {
@@ -277,8 +277,10 @@ func (b *Broker) drainInbox(first *op) []*op {
 	return ops
 }
 
-// sweepBudget returns how much due work one turn may do: much while no clients are active, so that
-// many due messages are processed fast, and little while clients wait for their answers.
+// sweepBudget returns how many changes the sweep may make in one turn: many while no clients are
+// active, so that many due messages are processed fast, and few while clients wait for their
+// answers. asked means that the turn has operations; clients count as active for busyFor after such
+// a turn.
 func (b *Broker) sweepBudget(now engine.Instant, asked bool) int {
 	if asked {
 		b.lastRequestAt = now
@@ -291,7 +293,7 @@ func (b *Broker) sweepBudget(now engine.Instant, asked bool) int {
 
 func (b *Broker) softDelay() time.Duration { return cmp.Or(b.o.SoftDelay, 500*time.Millisecond) }
 
-// sleepTime returns how long the loop may sleep.
+// sleepTime returns how long run may sleep until the next due work, at most an hour.
 func (b *Broker) sleepTime() time.Duration {
 	now := b.clock.now()
 	next := b.probeAt

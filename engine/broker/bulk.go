@@ -7,12 +7,12 @@ import (
 	"mayfly/engine"
 )
 
-// ApplyOperations performs operations on messages in one turn. If keep is set, it receives the
+// ApplyOperations performs operations on messages in one turn. If `keep` is not nil, it gets the
 // results and returns settings to store in the same commit. If a setting cannot be stored,
-// ApplyOperations changes nothing and returns that error. With keep, an operation that fails
-// with engine.ErrMemoryFull fails all of them with that error, since the condition passes and no
-// user is waiting to see it. The owner calls keep, possibly more than once, and it must not
-// wait.
+// ApplyOperations changes nothing and returns that error. If `keep` is not nil and an operation
+// fails with engine.ErrMemoryFull, ApplyOperations changes nothing and returns that error, so that
+// the caller can retry all operations once memory is available. The owner calls `keep`, possibly
+// more than once, and it must not wait.
 func (b *Broker) ApplyOperations(ctx context.Context, operations []engine.Operation, actor string, keep func([]engine.OperationResult) []engine.Setting) ([]engine.OperationResult, error) {
 	return do(ctx, b, int64(len(operations))*opSize, func(ns *engine.Namespace, now engine.Instant) (all []engine.OperationResult, err error) {
 		err = ns.Atomically(func() error {

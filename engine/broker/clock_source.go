@@ -27,7 +27,7 @@ type clockSource interface {
 // A ClockState says how fast a broker's clock runs.
 type ClockState struct {
 	Rate  int            // seconds of clock time per second: 1, except for a ManualClock
-	Until engine.Instant // where it will stop by itself; zero means that it will not
+	Until engine.Instant // the instant at which the clock will stop by itself; zero means never
 }
 
 // ClockState returns how fast the broker's clock runs, without waiting for the owner.

@@ -7,16 +7,17 @@ import (
 	"mayfly/engine"
 )
 
-// ConfirmedCount is the number of messages that a user saw when agreeing to a destructive operation;
-// negative if the user was not asked. The operation is refused with engine.ErrChanged if there
-// are more than a tenth more by now.
+// ConfirmedCount is the number of messages that a user saw when agreeing to a destructive
+// operation; it is negative if the user was not asked. The operation is refused with
+// engine.ErrChanged if the present number is more than a tenth higher.
 type ConfirmedCount int64
 
 // Unconfirmed is for callers that do not show a number first.
 const Unconfirmed ConfirmedCount = -1
 
-// Check returns nil if an operation may destroy have messages, else engine.ErrChanged. Callers that
-// do several operations at once use it to check their sum first.
+// Check returns nil if an operation may destroy the given number of messages, else
+// engine.ErrChanged. Callers that do several operations at once check the sum of their messages
+// with it first.
 func (a ConfirmedCount) Check(have int64) error {
 	if a >= 0 && have >= 0 && have-int64(a) > int64(a)/10 {
 		return engine.Refuse(engine.ErrChanged, "There were %d messages when you confirmed; now there are %d. Nothing was changed. Confirm again.", a, have)
@@ -45,7 +46,8 @@ func (b *Broker) Update(ctx context.Context, p engine.Path, c engine.Config, act
 	})
 }
 
-// Delete removes an entity and everything in it, if agreed covers its messages.
+// Delete removes an entity and everything in it. The error is engine.ErrChanged if the entity has
+// more messages than `agreed` allows; see ConfirmedCount.
 func (b *Broker) Delete(ctx context.Context, p engine.Path, agreed ConfirmedCount, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		have, err := ns.CountContained(p)
@@ -74,8 +76,9 @@ func (b *Broker) RemoveRule(ctx context.Context, p engine.Path, name, actor stri
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.RemoveRule(now, p, name, actor) })
 }
 
-// RestoreEntity recreates an entity that deleted itself, from its last event: its description and
-// rules, and for a topic its subscriptions, all or nothing. Its messages are lost (OPS-9).
+// RestoreEntity recreates an entity that deleted itself, from the event of its deletion: its
+// description and rules, and for a topic its subscriptions, all or nothing. Its messages are lost
+// (OPS-9).
 func (b *Broker) RestoreEntity(ctx context.Context, gone engine.Event, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		for i, e := range append([]engine.Entity{*gone.Entity}, gone.Subscriptions...) {

@@ -2,12 +2,14 @@ package broker
 
 import "mayfly/engine"
 
-// ExpiringFrom returns messages in the order in which they expire.
+// ExpiringFrom returns up to limit messages behind the position `from` that expire by `until`, in
+// the order in which they expire; see engine.Namespace.ExpiringFrom.
 func (r Reader) ExpiringFrom(from engine.ExpiryCursor, until engine.Instant, limit int, covers func(engine.Path) bool) (rows []engine.Row, to engine.ExpiryCursor, next engine.Instant) {
 	return r.ns.ExpiringFrom(from, until, limit, covers)
 }
 
-// IdleEntities returns the entities that delete themselves by until if they are not used.
+// IdleEntities returns the entities that delete themselves by the instant `until` if they are not
+// used.
 func (r Reader) IdleEntities(until engine.Instant) []engine.IdleEntity {
 	return r.ns.IdleEntities(until)
 }

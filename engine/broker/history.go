@@ -91,7 +91,8 @@ const (
 	logBatch          = 512
 )
 
-// pending returns the events that match q and that store may not show yet, newest first.
+// pending returns, newest first, the events that match q and that a query of `store` may not return
+// yet: those that were not handed over, and recent audited ones.
 func (f *historyWriter) pending(store *openStore, q engine.HistoryQuery) (out []engine.HistoryEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -28,8 +28,8 @@ func (g *gap) add(o gap) {
 }
 
 // isRecorded reports whether the historyWriter hands an event to the history. Audited events are in
-// the history already, with their batch. Renewals of locks and sessions change neither where a
-// message is nor what becomes of it, and a slow handler renews for hours.
+// the history already, with their batch. Renewals of locks and sessions are left out, because they
+// do not affect where a message goes, and a slow handler may renew for hours.
 func isRecorded(e *engine.Event) bool {
 	return !e.Audit && e.Kind != engine.EventRenewed && e.Kind != engine.EventSessionRenewed
 }
@@ -81,8 +81,8 @@ func (l *Log) waitFor(n uint64) <-chan struct{} {
 	return done
 }
 
-// takeNext takes the next events, up to `most`, and calls see with each until see returns true.
-// see must neither change nor keep an event. missed counts the events that were dropped before
+// takeNext takes the next events, up to `most`, and calls `see` with each until `see` returns true.
+// `see` must neither change nor keep an event. missed counts the events that were dropped before
 // they could be taken; more reports whether the log has further events, closed whether it has
 // ended.
 func (l *Log) takeNext(most int, see func(*engine.Event) (enough bool)) (missed gap, more, closed bool) {
@@ -99,10 +99,10 @@ func (l *Log) takeNext(most int, see func(*engine.Event) (enough bool)) (missed 
 	return missed, t.taken < l.last, l.closed
 }
 
-// scanBack calls see with the events before number n, newest first and up to `most`, until see
-// returns true. taken is the number of the last event that was taken. see must neither change nor
-// keep an event. scanBack returns the number of the last event that see got, or zero if no older
-// event is kept or see returned true.
+// scanBack calls `see` with the events before number n, newest first and up to `most`, until `see`
+// returns true. The parameter taken of `see` is the number of the last event that takeNext took.
+// `see` must neither change nor keep an event. scanBack returns the number of the last event passed
+// to `see`, or zero if the log has no older event or `see` returned true.
 func (l *Log) scanBack(n uint64, most int, see func(e *engine.Event, taken uint64) (enough bool)) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

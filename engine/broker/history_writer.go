@@ -47,7 +47,7 @@ type historyWriter struct {
 	batch        []engine.Event // taken from the log and not handed over yet, in order
 	gap          gap            // missing events that are not handed over yet
 	triedStore   *openStore     // the store that failed to accept batch, which then does not change; nil if none
-	tries        int            // attempts so far
+	tries        int            // failed attempts to hand over batch
 	second       time.Time      // when the present second began
 	routineCount int            // routine events of this second
 	otherCount   int            // other events of this second
@@ -71,8 +71,9 @@ func startHistoryWriter(ctx context.Context, b *Broker) *historyWriter {
 	return f
 }
 
-// waitUntilWritten waits until the remaining events are handed over, at most finishTimeout. After
-// stop, it only waits for the goroutines. Close the log first.
+// waitUntilWritten waits until the remaining events are handed over, for finishTimeout at most, and
+// ends the goroutines. If f.stop was called before, the remaining events are not handed over. The
+// caller closes the log first.
 func (f *historyWriter) waitUntilWritten() {
 	f.stopPruning()
 	late := time.AfterFunc(finishTimeout, f.stop)
@@ -97,15 +98,16 @@ func (f *historyWriter) run(ctx context.Context) {
 	}
 }
 
-// empty reports whether there is nothing to hand over yet, except what the log may have.
+// empty reports whether all events and gaps that were taken from the log have been handed over.
 func (f *historyWriter) empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.batch) == 0 && f.gap.count == 0
 }
 
-// gather collects events until there are many or a second has passed. It reports whether the
-// log has more of them, and whether it is closed.
+// gather collects events until the batch is full, gatherInterval has passed, or the log is closed.
+// more reports whether the log has further events, closed whether the log is closed or ctx has
+// ended.
 func (f *historyWriter) gather(ctx context.Context) (more, closed bool) {
 	late := time.NewTimer(gatherInterval)
 	defer late.Stop()
@@ -171,8 +173,9 @@ func (f *historyWriter) addIfRecorded(e *engine.Event) (enough bool) {
 
 var errStoreUnready = errors.New("the store is read-only or being reopened")
 
-// writeBatch appends the batch to the history. After a failure it retries with the same batch, so
-// that a history that has stored it all the same can recognize it.
+// writeBatch appends the batch to the history. If that fails, the next call tries the same batch
+// again, since the history may have stored it and must be able to recognize it. After maxTries
+// attempts, writeBatch replaces the batch with a gap.
 func (f *historyWriter) writeBatch(ctx context.Context) error {
 	if h := f.b.Health(); h.Reopening != "" || h.ReadOnly != "" {
 		return errStoreUnready
@@ -229,8 +232,9 @@ func (f *historyWriter) nextBatch() (batch []engine.Event, tried *openStore) {
 	return slices.Clone(f.batch), f.triedStore
 }
 
-// append appends batch to the store's history. If another store failed to accept batch, append
-// leaves out the events that were stored all the same.
+// append appends batch to the store's history. `tried` is the store that failed to accept the batch
+// before, or nil. If it is not `store`, append removes from the batch the events that `tried` has
+// stored all the same.
 func (f *historyWriter) append(ctx context.Context, store, tried *openStore, batch *[]engine.Event) error {
 	h := store.history()
 	if h == nil {

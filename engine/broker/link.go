@@ -64,7 +64,7 @@ type AttachRequest struct {
 	Client  string // name of the client, for display
 	Session engine.SessionRequest
 
-	Selector *engine.MessageSelector // selects the messages that it gets; nil means all
+	Selector *engine.MessageSelector // selects the messages that the receiver gets; nil means all
 
 	// Instead is a receiver that this one replaces: it ends in the same step, as if its client
 	// had closed it (SES-7), so that no other receiver gets its messages. Nil means none.
@@ -115,8 +115,8 @@ func (l *Link) AddCredit(ctx context.Context, n int, done func(error)) error {
 	}})
 }
 
-// Drain delivers the available messages, takes back the credit that is left, and then calls done
-// (LOCK-14). Credit that is added before that may be taken back too.
+// Drain delivers the available messages, takes back the credit that is left, and then calls `done`
+// (LOCK-14). Credit that is added before `done` is called may be taken back too.
 func (l *Link) Drain(ctx context.Context, done func(error)) error {
 	return l.b.submit(ctx, &op{receives: true, done: done, step: drainStep(l.id)})
 }
@@ -131,7 +131,7 @@ func drainStep(id engine.LinkID) func(*engine.Namespace, engine.Instant) error {
 }
 
 // WithdrawCredit takes back n of the link's credit, or all of it if there is less, and passes the
-// amount to done.
+// amount to `done`.
 func (l *Link) WithdrawCredit(ctx context.Context, n int, done func(taken int, err error)) error {
 	taken := 0
 	return l.b.submit(ctx, &op{
@@ -166,9 +166,10 @@ func (l *Link) CancelWait(ctx context.Context) (gone bool, err error) {
 }
 
 // Detach ends the link: nothing is delivered to it after Detach returns, and Ended is not
-// called. A client that closes releases its session, so that others can lock it at once (SES-7).
-// If its connection was lost, its locks stay until they run out (DEC-5). So they do if it closes
-// while the store accepts no writes; then the error is ErrSessionKept.
+// called. A client that closes releases its session, so that others can lock it at once (SES-7). If
+// its connection was lost, its locks stay until they run out (DEC-5). If a close needs a write
+// while the store accepts none, Detach ends the link as if the connection was lost, and returns
+// ErrSessionKept.
 func (l *Link) Detach(ctx context.Context, how engine.DetachReason) error {
 	return l.detach(ctx, how, func() { l.b.forgetSink(l.id) })
 }
@@ -179,8 +180,8 @@ func (b *Broker) forgetSink(id engine.LinkID) {
 	b.lossListeners.forget(b.ns, id)
 }
 
-// SubmitDetach is Detach, but passes its answer to done. It does not end the link as a lost one when
-// the store accepts no writes: engine.ErrBusy means that the link still exists.
+// SubmitDetach is Detach, but passes its answer to `done`. If it needs a write while the store
+// accepts none, the link still exists and the error is engine.ErrBusy.
 func (l *Link) SubmitDetach(ctx context.Context, how engine.DetachReason, done func(error)) error {
 	return l.b.submit(context.WithoutCancel(ctx), &op{
 		step: func(ns *engine.Namespace, now engine.Instant) error {
@@ -263,8 +264,8 @@ func (l *Link) BatchDelete(ctx context.Context, count int, before engine.Instant
 // ReleaseBody reports that the body of a delivery has been read or will not be.
 func (b *Broker) ReleaseBody(d engine.Delivery) { b.releasedPins.add(d.Pin) }
 
-// DeliveryBody opens the body of a delivery that has not been released, and reads it until ctx is
-// done. The caller closes it.
+// DeliveryBody opens the body of a delivery that has not been released. The body can be read until
+// ctx is done. The caller closes it.
 func (b *Broker) DeliveryBody(ctx context.Context, d engine.Delivery) (io.ReadSeekCloser, error) {
 	if d.Body != nil {
 		return memoryBody{bytes.NewReader(d.Body)}, nil

@@ -97,14 +97,14 @@ func (l *Log) Last() uint64 {
 // behind does not copy the whole ring at once.
 const maxEventsPerRead = 4096
 
-// After returns the events that follow number n, and waits for at least one. lost is the number of
-// events between n and the first of them, which are no longer kept. The error is the context's
-// cause, or engine.ErrClosed.
+// After returns the events that follow number n, at most maxEventsPerRead, and waits for at least
+// one. lost is the number of events between number n and the first returned one, which the log no
+// longer has. The error is the cause of ctx, or engine.ErrClosed.
 func (l *Log) After(ctx context.Context, n uint64) (events []engine.Event, lost uint64, err error) {
 	return l.Next(ctx, n, nil)
 }
 
-// Next is After for continuous readers: it reuses the slice into.
+// Next is After for continuous readers: the result reuses the memory of `into`.
 func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events []engine.Event, lost uint64, err error) {
 	for {
 		l.mu.Lock()

@@ -22,9 +22,9 @@ func ClockRates() []int { return []int{0, 1, 10, 60} }
 type ManualClock struct {
 	mu    sync.Mutex
 	since time.Time      // when it was last adjusted, with its monotonic reading; guarded by mu
-	at    engine.Instant // its time then; guarded by mu
+	at    engine.Instant // the clock's time at `since`; guarded by mu
 	rate  int            // guarded by mu
-	until engine.Instant // where it will stop; zero if it will not; guarded by mu
+	until engine.Instant // the time at which the clock will stop; zero if never; guarded by mu
 
 	adjusted chan struct{} // holds one token after an adjustment
 }
@@ -35,7 +35,7 @@ func NewManualClock() *ManualClock {
 	return &ManualClock{since: now, at: engine.At(now), adjusted: make(chan struct{}, 1)}
 }
 
-// read returns the time, and stops the clock if it has reached until. The caller holds mu.
+// read returns the time, and stops the clock if it has reached m.until. The caller holds mu.
 func (m *ManualClock) read() engine.Instant {
 	now := m.at
 	if m.rate > 0 {
@@ -48,7 +48,8 @@ func (m *ManualClock) read() engine.Instant {
 	return now
 }
 
-// setRate lets the clock continue from now at another rate. The caller holds mu.
+// setRate sets the clock to `now` and lets it run at a rate until it reaches `until`, or without
+// end if `until` is zero. The caller holds mu.
 func (m *ManualClock) setRate(now engine.Instant, rate int, until engine.Instant) {
 	m.since, m.at, m.rate, m.until = time.Now(), now, rate, until
 	select {

@@ -30,9 +30,9 @@ func (b *Broker) memoryFull() bool {
 	return s != nil && s.Full()
 }
 
-// announceMemory logs and announces, between turns, that memory has become full, so that
-// sends are refused, and that it is free again. Each namespace does so for itself: one that
-// uses less than others may still accept sends.
+// announceMemory logs and publishes, between turns, that memory has become full, so that sends are
+// refused, or that it is available again. Each namespace reports its own state, since a namespace
+// that uses less memory than others may still accept sends.
 func (b *Broker) announceMemory() {
 	full := b.memoryFull()
 	if full == b.memoryFullAnnounced {

@@ -13,8 +13,8 @@ const opSize = 256
 // An op is one step waiting for its turn.
 type op struct {
 	step     func(ns *engine.Namespace, now engine.Instant) error // runs again if the store refused the turn, and after errRunAgain
-	done     func(error)                                          // called once, when everything is durable, by the owner if the error is nil; must not block; nil after that
-	size     int64                                                // bytes it may keep in memory
+	done     func(error)                                          // called once: by the owner when the effects are durable, or by any goroutine with an error; must not block; nil after the call
+	size     int64                                                // bytes that the operation may keep in memory
 	receives bool                                                 // the step has no effect until messages are matched
 	err      error                                                // step's error
 }
@@ -22,8 +22,8 @@ type op struct {
 // errRunAgain is the error of a step that is to run again in the next turn, before new operations.
 var errRunAgain = errors.New("not yet")
 
-// submit puts an operation in the inbox. It waits only for room; ctx ends that wait. After a
-// nil return, done will be called.
+// submit puts an operation in the inbox. It waits until there is room or ctx ends, but not for the
+// operation. If submit returns nil, o.done is called later; otherwise it is never called.
 func (b *Broker) submit(ctx context.Context, o *op) error {
 	o.size = min(o.size+opSize, b.maxOpSize())
 	if err := b.inFlight.Acquire(ctx, o.size); err != nil {

@@ -38,7 +38,8 @@ func (b *Broker) Unpin(ctx context.Context, p engine.Path, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Unpin(now, p, actor) })
 }
 
-// RecordView notes in the entity's use history that a user looked at it; it does not count as use.
+// RecordView adds an entry with the text `what` for the user `by` to an entity's use history,
+// because the user viewed the entity. A view does not count as use (IDLE-7).
 func (b *Broker) RecordView(ctx context.Context, p engine.Path, what, by string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { ns.RecordView(now, p, what, by); return nil })
 }
@@ -49,8 +50,8 @@ func (b *Broker) Move(ctx context.Context, m engine.Move, actor string) (engine.
 }
 
 // Replace is Move of a message that a user has edited: in one commit, it removes the message,
-// unless mv.Copy is set, and sends out to the target. did.Seq is zero if out was dropped as a
-// duplicate.
+// unless mv.Copy is set, and sends the edited message `out` to mv.To. The result's Seq is zero if
+// the edited message was dropped as a duplicate.
 func (b *Broker) Replace(ctx context.Context, mv engine.Move, out Outgoing, actor string) (did engine.ReplaceResult, err error) {
 	_, err = b.sendWith(ctx, mv.To, []Outgoing{out}, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (_ []engine.Seq, err error) {
 		if did, err = ns.Replace(now, mv, batch[0], actor); err != nil {
@@ -61,7 +62,8 @@ func (b *Broker) Replace(ctx context.Context, mv engine.Move, out Outgoing, acto
 	return did, err
 }
 
-// UndoReplace undoes a Replace: out is the message as it was before, body included.
+// UndoReplace undoes a Replace, whose result is `did`. `out` is the message as it was before, body
+// included.
 func (b *Broker) UndoReplace(ctx context.Context, did engine.ReplaceResult, out Outgoing, actor string) error {
 	_, err := b.sendWith(ctx, did.Before.Path.Entity(), []Outgoing{out}, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		err := ns.UndoReplace(now, did, batch[0], actor)

@@ -15,16 +15,18 @@ const (
 	filteredPurgeSlice = 500
 )
 
-// Purge removes the messages of some classes that exist now, except locked ones (OPS-7). It works
-// in slices, so that other operations continue in between. If ctx ends before it is done, the
-// result shows how far it came.
+// Purge removes the messages of some classes that exist now, except locked ones (OPS-7). It takes
+// several turns, so that other operations run in between. If ctx ends before it is done, the result
+// shows how far it came. The error is engine.ErrChanged if there are more messages than `agreed`
+// allows.
 func (b *Broker) Purge(ctx context.Context, p engine.Path, classes []engine.Class, agreed ConfirmedCount, actor string) (engine.Purge, error) {
 	return b.PurgeMatching(ctx, p, classes, nil, agreed, actor)
 }
 
-// PurgeMatching is Purge for the messages that match the filter only; nil matches all. With a
-// filter, agreed is the number of matching messages that are not locked: they are counted first,
-// unless agreed covers all messages, and nothing is removed if there are too many.
+// PurgeMatching is Purge for the messages that match a filter; nil matches all. With a filter,
+// `agreed` is the number of matching messages that are not locked. If the subqueue has more
+// messages than `agreed` allows, PurgeMatching first counts the matching ones, and removes nothing
+// if they are too many.
 func (b *Broker) PurgeMatching(ctx context.Context, p engine.Path, classes []engine.Class, only *engine.MessageFilter, agreed ConfirmedCount, actor string) (engine.Purge, error) {
 	var have int64
 	pg, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (pg engine.Purge, err error) {
@@ -64,8 +66,8 @@ func (b *Broker) PurgeMatching(ctx context.Context, p engine.Path, classes []eng
 	return pg, err
 }
 
-// countPurge counts what a purge would remove without removing it. It stops after the slice in
-// which it has examined `most` messages.
+// countPurge counts the messages that a purge would remove, without removing them, some in each
+// turn. It stops after the turn in which the number of examined messages reaches `most`.
 func (b *Broker) countPurge(ctx context.Context, pg engine.Purge, most int64) (engine.Purge, error) {
 	for looked := int64(0); !pg.Done && looked < most; looked += filteredPurgeSlice {
 		before := pg

@@ -48,7 +48,8 @@ func (b *Broker) suspendWrites(why error) {
 	b.announce(engine.EventReadOnly, b.Health().ReadOnly)
 }
 
-// setReadOnlyReason sets why the namespace is read-only. It reports whether the reason is new.
+// setReadOnlyReason sets Health.ReadOnly to the reason in an error. It reports whether the reason
+// is new.
 func (b *Broker) setReadOnlyReason(why error) bool {
 	reason := unwritableReason(why)
 	if b.Health().ReadOnly == reason {
@@ -114,7 +115,7 @@ func (b *Broker) readOnlyStep(ctx context.Context, now engine.Instant, o *op) er
 	if o.receives || !b.canFreeSpace() {
 		return nil
 	}
-	b.ns.Match(now) // on its own: if the store refuses this, the operation is done all the same
+	b.ns.Match(now) // apart from the operation, which stays done even if the store refuses the deliveries
 	if hard, _ := b.ns.Pending(); hard {
 		_, err := b.commitIfFreeing(ctx, now, nil)
 		return err
@@ -122,8 +123,9 @@ func (b *Broker) readOnlyStep(ctx context.Context, now engine.Instant, o *op) er
 	return b.settleSoft(b.flush(now, flushNothing))
 }
 
-// commitIfFreeing commits the changes if they need no space and the store accepts such batches.
-// If not, or if the store refuses them, it rolls them back. An error means the same as turn's.
+// commitIfFreeing commits the pending changes if they need no space and the store accepts such
+// batches; done reports whether it did. Otherwise it rolls the changes back. An error means the
+// same as turn's.
 func (b *Broker) commitIfFreeing(ctx context.Context, now engine.Instant, ops []*op) (done bool, err error) {
 	if b.canFreeSpace() {
 		fx := b.flush(now, flushHard)
@@ -182,7 +184,7 @@ func (b *Broker) freeSpace(ctx context.Context, now engine.Instant, asked bool) 
 	case hard:
 		b.ns.Rollback()
 		return false, nil
-	default: // locks that ran out, for instance
+	default: // only soft changes, such as locks that ran out
 		fx.Batch = nil
 		return false, b.settleSoft(fx)
 	}
@@ -191,7 +193,7 @@ func (b *Broker) freeSpace(ctx context.Context, now engine.Instant, asked bool) 
 // freeSpaceInterval is the time from an attempt that freed space to the next.
 const freeSpaceInterval = 10 * time.Millisecond
 
-// These are how many bytes a probe writes at the least and at the most.
+// The minimum and maximum number of bytes that a probe writes.
 const (
 	minProbeSize = 64 << 10
 	maxProbeSize = 1 << 20

@@ -14,9 +14,9 @@ type Reader struct {
 	Now engine.Instant // the time of the read
 }
 
-// Read calls look between two steps. look must be short: all operations wait for it. Reading changes
-// nothing and does not count as use (DEC-6). look is called again if the store refused its turn, so
-// it must assign its results and not append to them.
+// Read calls `look` between two operations of a turn. `look` must be short, because all operations
+// wait for it. Reading changes nothing and does not count as use (DEC-6). `look` is called again if
+// the store refused the turn, so it must assign its results and not append to them.
 func (b *Broker) Read(ctx context.Context, look func(Reader) error) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		return look(Reader{ns: ns, N: b.events.Last() + uint64(ns.Unpublished()), Now: now})
@@ -26,10 +26,10 @@ func (b *Broker) Read(ctx context.Context, look func(Reader) error) error {
 // Check is engine.Namespace.Check, for tests: its time grows with the size of the namespace.
 func (r Reader) Check() error { return r.ns.Check() }
 
-// Browse lists messages of one subqueue by number.
+// Browse lists messages of one subqueue in the order of their sequence numbers.
 func (r Reader) Browse(q engine.Browse) ([]engine.Row, error) { return r.ns.Browse(q) }
 
-// LockedBy lists the messages that a client has locked.
+// LockedBy lists the messages that a client has locked; all is false if there may be more.
 func (r Reader) LockedBy(q engine.LockQuery) (rows []engine.Row, all bool) {
 	return r.ns.LockedBy(r.Now, q)
 }
@@ -54,8 +54,8 @@ func (r Reader) PreviewSend(to engine.Path, all []engine.Submission, taken int64
 	return r.ns.PreviewSend(r.Now, to, all, taken)
 }
 
-// EntityPage returns some of the entities of a kind, by path; of subscriptions, those of topic,
-// which is empty otherwise.
+// EntityPage returns up to `top` entities of a kind, sorted by path, after skipping `skip` of them.
+// For subscriptions, `topic` is the path of their topic; for other kinds it is empty.
 func (r Reader) EntityPage(kind engine.EntityKind, topic engine.Path, skip, top int) ([]engine.EntityState, error) {
 	return r.ns.EntityPage(kind, topic, skip, top)
 }
@@ -77,7 +77,8 @@ func (r Reader) Totals() (engine.Counts, int) { return r.ns.Totals() }
 // SubqueuesWith returns the subqueues that have messages of a class.
 func (r Reader) SubqueuesWith(c engine.Class) []engine.Subqueue { return r.ns.SubqueuesWith(c) }
 
-// ExpiryHistogram counts messages by their expiry times; an empty path means all entities.
+// ExpiryHistogram counts the messages that expire before, between and after the given edges, which
+// ascend. An empty path means all entities.
 func (r Reader) ExpiryHistogram(p engine.Path, edges []engine.Instant) []engine.HorizonSpan {
 	return r.ns.Horizon(p, edges)
 }

@@ -62,7 +62,7 @@ func (b *Broker) Receive(ctx context.Context, in ReceiveRequest) ([]Received, er
 			}
 			err := ns.Credit(now, id, max(1, in.Max))
 			if err != nil {
-				ns.Detach(now, id, engine.DetachedByClient) // the caller gets an error, so nothing would detach it
+				ns.Detach(now, id, engine.DetachedByClient) // the caller gets an error, so nothing else would detach the link
 			}
 			return err
 		},
@@ -119,9 +119,9 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *collector, wait
 	return nil
 }
 
-// withBodies adds the bodies to deliveries. It skips a delivery whose body cannot be read: its lock
-// runs out and that counts as a delivery, so that it does not block the queue for ever. It returns
-// an error only if no delivery remains.
+// withBodies adds the bodies to deliveries. It skips a delivery whose body cannot be read: the
+// message's lock runs out and its delivery count increases, so that it does not block the queue for
+// ever. It returns an error only if no delivery remains.
 func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Received, error) {
 	out := make([]Received, 0, len(got))
 	var failed error
@@ -195,7 +195,8 @@ func (b *Broker) RenewLocks(ctx context.Context, tokens []engine.LockToken, at e
 	})
 }
 
-// Peek browses as a client does (§9).
+// Peek returns up to count messages from sequence number `from` on, without locking them, as a
+// client's peek does (§9).
 func (b *Broker) Peek(ctx context.Context, p engine.Path, from engine.Seq, count int, client string) ([]engine.Row, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {
 		return ns.Peek(now, p, from, count, client)
@@ -214,9 +215,9 @@ func (b *Broker) CancelScheduled(ctx context.Context, p engine.Path, seqs []engi
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.CancelScheduled(now, p, seqs, actor) })
 }
 
-// BatchDelete removes up to count active messages enqueued before the given time, or before now if
-// before is zero, and returns how many it removed (BDEL-1). It works in several turns. If ctx ends
-// or the entity is deleted, it returns the number removed so far with the error.
+// BatchDelete removes up to count active messages enqueued before the instant `before`, or before
+// the present time if that is zero, and returns how many it removed (BDEL-1). It works in several
+// turns. If ctx ends or the entity is deleted, it returns the number removed so far with the error.
 func (b *Broker) BatchDelete(ctx context.Context, p engine.Path, count int, before engine.Instant, client string) (int, error) {
 	return b.batchDelete(ctx, before, func(ns *engine.Namespace, now, before engine.Instant) (engine.BatchDelete, error) {
 		return ns.BeginBatchDelete(now, p, count, before, client)

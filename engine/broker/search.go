@@ -20,26 +20,27 @@ const (
 	searchSlice      = 256
 )
 
-// searchRestFactor is how much longer than it worked a search pauses after it has read bodies, if
-// other operations ran since its last turn: they get most of the processor, and without them the
-// search gets all of it.
+// searchRestFactor is the length of a search's pause, as a multiple of the time that it worked
+// since its last turn. A search pauses only if it has read bodies and other operations ran: then
+// these get most of the processor.
 const searchRestFactor = 2
 
-// A SearchRequest looks for the messages that a query matches, subqueue by subqueue in the order of
-// entities and by number in each. It sees the messages that existed when it began, each as it
-// is when the search reaches it: a message that moves meanwhile may be found twice, or not at all.
+// A SearchRequest describes a search for the messages that a query matches, subqueue by subqueue in
+// the order of entities, and by sequence number in each. The search sees the messages that existed
+// when it began, each in its state when the search reaches it: a message that is moved meanwhile
+// may be found twice, or not at all.
 type SearchRequest struct {
 	Query *search.Query // nil means every message
 	From  SearchCursor  // where to continue; zero means at the beginning
-	Max   int64         // matches after which it ends; zero means no limit
+	Max   int64         // matches after which the search ends; zero means no limit
 }
 
 // A SearchProgress is a search's progress, and its latest matches.
 type SearchProgress struct {
 	Hits      []engine.Row   // matches since the last SearchProgress, in order; never more than one turn finds
-	Now       engine.Instant // when they were seen
+	Now       engine.Instant // when Hits were read
 	Scanned   int64          // messages examined so far
-	Total     int64          // messages that existed when it began
+	Total     int64          // messages that existed when the search began
 	Matched   int64          // hits so far
 	Bytes     int64          // of bodies read so far
 	Truncated int64          // bodies so far of which only the first search.MaxBody bytes were examined
@@ -47,10 +48,10 @@ type SearchProgress struct {
 	Done      bool           // there is nothing after Next
 }
 
-// Search calls tell repeatedly until all messages were examined or Max hits were found. It hardly
-// delays other operations: it reads a few messages in each turn, and bodies, if the query needs
-// them, outside the owner. The error is tell's, or ctx's cause, or the broker's. A search does not
-// count as use of an entity (DEC-6).
+// Search passes its progress to `tell` repeatedly, until all messages were examined or in.Max
+// matches were found. It hardly delays other operations: it reads a few messages in each turn, and
+// bodies, if the query needs them, outside the owner. The error is that of `tell`, the cause of
+// ctx, or the broker's. A search does not count as use of an entity (DEC-6).
 func (b *Broker) Search(ctx context.Context, in SearchRequest, tell func(SearchProgress) error) error {
 	var subqueues []engine.Subqueue
 	class := in.Query.Class()
@@ -94,7 +95,7 @@ func pathBefore(a, b engine.Path) bool {
 	return cmp.Or(strings.Compare(a.Entity().Fold(), b.Entity().Fold()), cmp.Compare(rank(a), rank(b))) < 0
 }
 
-// reported marks a body that has been passed on, in place of its position.
+// reported replaces the position of a body in searchRun.positions once the body has been read.
 const reported = -1
 
 // A searchRun is the state of a running Search.
@@ -107,15 +108,16 @@ type searchRun struct {
 	progress  SearchProgress
 	matcher   *search.Matcher
 	rows      []engine.Row    // of this turn
-	results   []search.Result // of each of them
+	results   []search.Result // of rows, in the same order
 	keys      []engine.Key    // of bodies that are read together
 	positions []int           // the indexes of their rows, or reported
-	n         uint64          // the latest event at the last turn
+	n         uint64          // number of the latest event at the last turn
 	since     time.Time       // when the work of this turn began
 	read      int64           // progress.Bytes at the last pause
 }
 
-// searchSubqueue searches a subqueue. It reports whether Max hits were found.
+// searchSubqueue searches a subqueue from sequence number `from` on. It reports whether the search
+// has found request.Max matches.
 func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue, from engine.Seq) (full bool, err error) {
 	for from < subqueue.EndSeq {
 		if ctx.Err() != nil {
@@ -152,7 +154,8 @@ func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue
 	return false, nil
 }
 
-// yield pauses after bodies were read, if other operations ran since the last turn.
+// yield pauses if bodies were read and other operations ran since the last turn. n is the number of
+// the latest event.
 func (s *searchRun) yield(ctx context.Context, n uint64) error {
 	busy := s.n != n && s.n != 0
 	s.n = n
@@ -170,9 +173,9 @@ func (s *searchRun) yield(ctx context.Context, n uint64) error {
 	}
 }
 
-// decideAll determines which messages match, and reports them. It reports all at once unless it has
-// to read many bytes of bodies, so that a search with little time makes progress even if the bodies
-// are large.
+// decideAll determines which messages match, and reports them: all at once or, if many bytes of
+// bodies must be read, after about every maxBytesPerRead of them, so that a search with little time
+// makes progress even if the bodies are large. full reports whether request.Max matches were found.
 func (s *searchRun) decideAll(ctx context.Context, rows []engine.Row, now engine.Instant) (full bool, err error) {
 	s.results = append(s.results[:0], make([]search.Result, len(rows))...)
 	verdicts := s.results
@@ -232,8 +235,8 @@ func (s *searchRun) decide(ctx context.Context, rows []engine.Row, verdicts []se
 	return full, nil
 }
 
-// bodies passes the bodies of some rows to found, each valid until the next call. It leaves out the
-// bodies of messages that no longer exist.
+// bodies reads the bodies of the rows with the indexes in `open`, and calls `found` with each index
+// and body. A body is valid until the next call. Messages that no longer exist are skipped.
 func (s *searchRun) bodies(ctx context.Context, rows []engine.Row, open []int, found func(i int, body []byte)) error {
 	small, together := s.b.store.Load().Store.(engine.SmallBodies)
 	for len(open) > 0 {
@@ -284,7 +287,8 @@ func (s *searchRun) bodies(ctx context.Context, rows []engine.Row, open []int, f
 	return nil
 }
 
-// readBody is bodies for one row, with a body of any size.
+// readBody is bodies for one row, which has index i. It reads at most search.MaxBody bytes of the
+// body.
 func (s *searchRun) readBody(ctx context.Context, r engine.Row, i int, found func(i int, body []byte)) error {
 	size := r.Content.BodySize()
 	body, err := s.b.Body(ctx, r.Message.Content, size)

@@ -74,7 +74,7 @@ func (s sessionSink) Delivered(d engine.Delivery) {
 	s.got = append(s.got, d)
 	select {
 	case s.arrived <- struct{}{}:
-	default: // it has its token already
+	default: // arrived has its element already
 	}
 }
 
@@ -140,8 +140,8 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 	}
 }
 
-// timerChannel returns a timer's channel for wait. For a wait of zero, which the engine ends by
-// itself, it returns nil.
+// timerChannel returns the channel of a timer for the duration `wait`, and a function that stops
+// the timer. For a `wait` of zero or less, which the engine ends by itself, the channel is nil.
 func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	if wait <= 0 {
 		return nil, func() {}
@@ -150,7 +150,8 @@ func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// execThen is exec, but calls then in the owner after success.
+// execThen is exec for an op without `done`. If the op succeeds, the owner calls `then` once its
+// effects are durable.
 func (b *Broker) execThen(ctx context.Context, o *op, then func()) error {
 	answered := make(chan error, 1)
 	o.done = func(err error) {

@@ -17,7 +17,8 @@ type SessionLossListener interface {
 	SessionMoved()
 }
 
-// lossListeners holds the receivers that stay although they lost the locks of their sessions. Owned by run.
+// lossListeners holds the receivers that stay registered although they lost the locks of their
+// sessions. Owned by run.
 type lossListeners struct {
 	bySession map[lostSession]lossListener
 	byLink    map[engine.LinkID]lostSession // the same, by receiver
@@ -48,7 +49,8 @@ func (l *lossListeners) add(ns *engine.Namespace, lost engine.SessionAccepted, t
 	ns.WatchSession(k.subqueue, k.id)
 }
 
-// accepted handles the lock of a session by a receiver: another that lost the session is notified.
+// accepted calls SessionMoved of the receiver that is registered for a session when another
+// receiver has locked the session.
 func (l *lossListeners) accepted(ns *engine.Namespace, a engine.SessionAccepted) {
 	if k := lostSessionOf(a); len(l.bySession) > 0 && l.bySession[k].link != a.Link {
 		l.notifyMoved(ns, k)

@@ -6,9 +6,9 @@ import (
 	"mayfly/engine"
 )
 
-// SessionIDs lists session ids, as the clients' operation does (SES-12). If changedSince is zero, it
-// lists the sessions with messages or state. It works in slices, so that other operations continue
-// in between.
+// SessionIDs lists up to `top` session ids after skipping `skip` of them, as the clients' operation
+// does (SES-12). It lists the sessions whose state was set after changedSince or, if that is zero,
+// those with messages or state. It takes several turns, so that other operations run in between.
 func (b *Broker) SessionIDs(ctx context.Context, p engine.Path, changedSince engine.Instant, skip, top int) ([]string, error) {
 	list := engine.SessionList{Path: p, ChangedSince: changedSince, Skip: skip, Top: top}
 	for !list.Done {
@@ -26,10 +26,10 @@ func (b *Broker) SessionIDs(ctx context.Context, p engine.Path, changedSince eng
 	return list.IDs, nil
 }
 
-// sessionSlice is how many sessions SessionIDs examines in one turn.
+// sessionSlice is the number of sessions that SessionIDs examines in one turn.
 const sessionSlice = 1000
 
-// PeekSession browses one session as a client does (PEEK-5).
+// PeekSession is Peek for the messages of one session (PEEK-5).
 func (b *Broker) PeekSession(ctx context.Context, p engine.Path, id string, from engine.Seq, count int, client string) ([]engine.Row, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {
 		return ns.PeekSession(now, p, id, from, count, client)
@@ -48,20 +48,21 @@ func (b *Broker) SetSessionStateAt(ctx context.Context, p engine.Path, id string
 	})
 }
 
-// SetSessionStateIf is SetSessionStateAt if the state still has this tag; else the error is
-// engine.ErrChanged.
+// SetSessionStateIf is SetSessionStateAt, but returns engine.ErrChanged if the state no longer has
+// the tag `seen`.
 func (b *Broker) SetSessionStateIf(ctx context.Context, p engine.Path, id string, seen engine.SessionStateTag, state *string, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.SetSessionStateIf(now, p, id, seen, state, actor)
 	})
 }
 
-// SessionRows lists sessions in the order of their ids, starting with from.
+// SessionRows lists up to limit sessions in the order of their ids, starting with id `from`.
 func (r Reader) SessionRows(p engine.Path, from string, limit int) ([]engine.SessionRow, error) {
 	return r.ns.SessionRows(p, from, limit)
 }
 
-// AvailableSessions lists the available sessions, the next one first.
+// AvailableSessions lists the ids of up to limit sessions that receivers asking for the next
+// session will get, in that order.
 func (r Reader) AvailableSessions(p engine.Path, limit int) ([]string, error) {
 	return r.ns.AvailableSessions(p, limit)
 }

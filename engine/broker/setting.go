@@ -18,9 +18,9 @@ func (b *Broker) Settings(ctx context.Context, prefix string) (all []engine.Sett
 	return all, err
 }
 
-// SetSetting adds a setting, or changes the value of the one with that key, and returns the
-// result. Unless seen is nil, it does so only if the setting was last changed at *seen, or
-// does not exist if *seen is zero; else the error is engine.ErrChanged.
+// SetSetting adds a setting, or changes the value of the one with that key, and returns the result.
+// If `seen` is not nil, the error is engine.ErrChanged unless the setting was last changed at
+// *seen, or does not exist if *seen is zero.
 func (b *Broker) SetSetting(ctx context.Context, key, value string, seen *engine.Instant) (engine.Setting, error) {
 	return do(ctx, b, int64(len(value)), func(ns *engine.Namespace, now engine.Instant) (engine.Setting, error) {
 		return ns.SetSetting(now, key, value, seen)
@@ -37,7 +37,8 @@ type SettingsUpdate struct {
 	Set    []engine.Setting     // their keys and values; ChangedAt does not matter
 	Drop   []string             // keys
 	Action engine.SettingAction // the operator's action, for the audit trail
-	// Entries are the operator's actions, instead of Action, where they have events of their own.
+	// Entries are the operator's actions that have audit events of their own. If there are any,
+	// Action is not audited.
 	Entries []AuditEntry
 }
 
@@ -47,10 +48,10 @@ type AuditEntry struct {
 	About string
 }
 
-// UpdateSettings passes the settings whose keys begin with prefix to change, and applies the
-// update that change returns, all or nothing, before another caller can change them. It returns
-// the settings that were set, and audits the action. The error is change's, or that of SetSetting
-// or DropSetting. The owner calls change, possibly more than once, and it must not wait.
+// UpdateSettings passes the settings whose keys begin with prefix to `change`, and applies the
+// update that `change` returns, all or nothing, in the same turn. It returns the settings that were
+// set, and audits the action. The error is that of `change`, or of SetSetting or DropSetting. The
+// owner calls `change`, possibly more than once, and it must not wait.
 func (b *Broker) UpdateSettings(ctx context.Context, prefix, actor string, change func([]engine.Setting) (SettingsUpdate, error)) ([]engine.Setting, error) {
 	return do(ctx, b, b.limits.SettingSize, func(ns *engine.Namespace, now engine.Instant) (set []engine.Setting, err error) {
 		err = ns.Atomically(func() error {
@@ -86,7 +87,7 @@ func (b *Broker) UpdateSettings(ctx context.Context, prefix, actor string, chang
 // A SettingChange is a change of one setting.
 type SettingChange struct {
 	Setting engine.Setting       // ChangedAt is not read
-	Drop    bool                 // remove it instead
+	Drop    bool                 // the setting is removed, not set
 	Action  engine.SettingAction // the operator's action, which is audited in the same commit; zero if there was none
 }
 

@@ -44,8 +44,9 @@ func (b *Broker) shutDown(ctx context.Context) {
 // errNotOwner is the error for callers when the namespace may have another owner.
 var errNotOwner = engine.Refuse(fmt.Errorf("%w: %w", engine.ErrClosed, engine.ErrFenced), "Another server may own the namespace now. Nothing was changed here. Retry at that server.")
 
-// endFenced ends a broker that no longer owns its namespace: its pending decisions do not count,
-// and it must not open the store again.
+// endFenced ends a broker that may no longer own its namespace: it refuses ops, whose effects were
+// not committed, and all waiting operations with errNotOwner, and closes the store without another
+// commit.
 func (b *Broker) endFenced(ops []*op, why error) {
 	for _, o := range ops {
 		b.finishOp(o, errNotOwner)

@@ -7,8 +7,8 @@ import (
 	"mayfly/engine"
 )
 
-// maxClockLead is how far the instant of the last commit may lie ahead of the system's
-// clock, when the store is opened, for the broker's clock to begin there.
+// maxClockLead is how far ahead of the system's clock the instant of the last commit may be when
+// the store is opened. If it is further ahead, the broker uses the system's clock.
 const maxClockLead = time.Minute
 
 // A systemClock never goes back while the process runs: it follows the monotonic clock, and jumps
@@ -22,10 +22,10 @@ type systemClock struct {
 
 func newSystemClock() *systemClock { return &systemClock{start: time.Now()} }
 
-// startFrom continues from recorded, the instant of the last commit, by this machine's clock or
-// by that of the server that owned the namespace before: if recorded is ahead, the clock waits
-// there until the system's clock has caught up. If it is more than a minute ahead, startFrom uses
-// the system's clock and returns the difference as distrusted.
+// startFrom sets the clock to the system's time or to `recorded`, the instant of the last commit,
+// whichever is later. The last commit may be ahead, because another server with another clock may
+// have made it: then the clock stands still until the system's clock has caught up. If it is ahead
+// by more than maxClockLead, startFrom uses the system's time and returns the difference.
 func (c *systemClock) startFrom(recorded engine.Instant) (distrusted time.Duration) {
 	now := c.now()
 	if lead := recorded.Sub(engine.At(c.monotonic())); lead > maxClockLead {

@@ -87,7 +87,8 @@ func (t *Transaction) CancelScheduled(ctx context.Context, p engine.Path, seqs [
 	})
 }
 
-// enlist does an operation in the transaction.
+// enlist runs `do`, which adds an operation to the transaction, in a turn. If t is confined, the
+// transaction is confined first; see Confined.
 func (t *Transaction) enlist(ctx context.Context, do func(*engine.Namespace, engine.Instant) error) error {
 	return exec(ctx, t.b, func(ns *engine.Namespace, now engine.Instant) error {
 		if err := ns.Confine(now, t.id, t.confined); err != nil {

@@ -9,16 +9,16 @@ import (
 	"mayfly/engine"
 )
 
-// errOwnershipUnknown means that it is unknown whether this broker still owns the namespace:
-// decisions that no commit confirms do not count.
+// errOwnershipUnknown means that it is unknown whether this broker still owns the namespace, so
+// that decisions that no commit confirms must not be answered.
 var errOwnershipUnknown = fmt.Errorf("this server's lease of the namespace has ended: %w", engine.ErrFenced)
 
 // turn applies operations and due work and makes them durable before it answers. An error
 // means that the outcome in the store is unknown, or with engine.ErrFenced that there is none.
 //
-// A result that a hard commit confirms is valid, even if the lease has ended meanwhile. Anything
-// else (a read, a refusal, or a message under a lock that the store knows softly at best) is
-// answered only while no other server can own the namespace.
+// A result that a hard commit confirms is valid, even if the lease has ended meanwhile. Any other
+// result (a read, a refusal, or a message whose lock would be lost in a crash) is returned only
+// while no other server can own the namespace.
 func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	now := b.clock.now()
 	for _, p := range b.releasedPins.take() {
@@ -127,7 +127,7 @@ func (b *Broker) concludeOp(o *op) {
 	b.finishOp(o, o.err)
 }
 
-// finishOp answers an operation that has not been answered yet.
+// finishOp answers an operation with an error or nil, unless it has been answered already.
 func (b *Broker) finishOp(o *op, err error) {
 	if done := o.done; done != nil {
 		o.done = nil

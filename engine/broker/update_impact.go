@@ -42,6 +42,7 @@ func (b *Broker) PreviewUpdate(ctx context.Context, p engine.Path, c engine.Conf
 const impactSlice = 1000
 
 // previewSubqueue adds the impact on one subqueue to t, and returns how many messages it examined.
+// After about `most` messages, it counts the others as Unexamined.
 func (b *Broker) previewSubqueue(ctx context.Context, at engine.TermsChange, most int64, t *UpdateImpact) (seen int64, err error) {
 	for from := engine.Seq(1); from != 0; {
 		slice, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (s impactPart, err error) {
@@ -70,7 +71,7 @@ func (b *Broker) previewSubqueue(ctx context.Context, at engine.TermsChange, mos
 	return seen, nil
 }
 
-// impactPart is the impact of an update on one slice of messages.
+// impactPart is the impact of an update on the messages that one turn examines.
 type impactPart struct {
 	UpdateImpact
 	seen int64

@@ -110,7 +110,7 @@ func (c *coder) is(head uint64) bool {
 	return false
 }
 
-// A frame is what open returns and close needs.
+// A frame holds the data with which close ends the field that open has begun.
 type frame struct {
 	at   int    // when writing, the offset of the length; when reading, the end of the enclosing field
 	head uint64 // when reading, the head of the field

@@ -70,8 +70,8 @@ func (c *checker) path(text string) bool {
 	return err == nil
 }
 
-// checkCreated checks the path of an entity that the scene has created so far, or of its dead-letter
-// queue.
+// checkCreated checks a path of an entity or of its dead-letter queue, and that the scene has
+// created the entity before.
 func (c *checker) checkCreated(text string) {
 	if e := engine.Path(text).Entity(); c.path(text) && !c.created[e.Fold()] {
 		c.refuse("The entity '%s' has not been created before this step.", e)

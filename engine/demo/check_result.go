@@ -32,8 +32,8 @@ const (
 	HasState                          // the message is active, deferred, scheduled or locked
 	HasReason                         // the message is a dead letter, for the reason Value
 	HasFailed                         // the message has a delivery count of Count
-	HasBody                           // its body is Value
-	HasProperty                       // its property Subject is Value
+	HasBody                           // the message's body is Value
+	HasProperty                       // the message's property Subject is Value
 )
 
 // String returns a sentence, or "" for the zero Actual.

@@ -147,7 +147,7 @@ func (l *Library) Add(id string, text []byte) (*Scene, error) {
 	return s, l.add(s)
 }
 
-// Check is Add without adding.
+// Check parses a scene and returns the error that Add would return, but does not add the scene.
 func (l *Library) Check(id string, text []byte) (*Scene, error) {
 	s, err := parseAdded(id, text, false)
 	if err != nil {
@@ -156,7 +156,8 @@ func (l *Library) Check(id string, text []byte) (*Scene, error) {
 	return s, l.checkRoom(s)
 }
 
-// parseAdded parses a scene that a user adds. stored means that it was added before.
+// parseAdded parses a scene that a user adds. If stored is set, the scene was added earlier and may
+// have the keys of earlier versions.
 func parseAdded(id string, text []byte, stored bool) (*Scene, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err

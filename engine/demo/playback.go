@@ -141,7 +141,8 @@ func (p *Playback) lock(ctx context.Context) error {
 
 func (p *Playback) unlock() { <-p.stepLock }
 
-// create creates the namespace with its initial entities, for actor. The caller holds stepLock.
+// create creates the namespace with the scene's entities, on behalf of actor. The caller holds
+// stepLock.
 func (p *Playback) create(ctx context.Context, actor string) error {
 	clock := broker.NewManualClock()
 	n, err := p.player.o.Namespaces.Create(ctx, namespaces.Spec{Name: p.name, Created: p.createdAt, Temporary: true, ManualClock: clock}, actor)
@@ -173,12 +174,13 @@ func errStepChanged() error {
 	return engine.Refuse(engine.ErrChanged, "The scene has moved on meanwhile. Nothing was changed.")
 }
 
-// NextStep plays the step that follows the first done steps, for actor. At speed Instant
-// it returns when the step is played, otherwise when it has begun. Once the step has begun, the end
-// of ctx does not stop it. If the step's expectations fail, a user may have changed the clock or
-// the messages since the step before: then NextStep creates the namespace again and plays all
-// steps in it, at once. The error is engine.ErrChanged if another number of steps was played, or if
-// a step is running.
+// NextStep plays the next step on behalf of actor. done is the number of steps that the caller
+// believes to have been played: if another number was, if there is no next step, or if a step is
+// running, the error is engine.ErrChanged. At speed Instant, NextStep returns when the step has
+// been played, otherwise when it has begun. Once the step has begun, the end of ctx does not stop
+// it. If the step's expectations fail, a user may have changed the clock or the messages since the
+// step before: then NextStep creates the namespace again and plays all steps in it at speed
+// Instant.
 func (p *Playback) NextStep(ctx context.Context, done int, t Speed, actor string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the playback
 	select {
 	case p.stepLock <- struct{}{}:
@@ -296,17 +298,20 @@ func (p *stepRunner) play(ctx context.Context, s *Step, t Speed) ([]CheckResult,
 	return p.checkAll(ctx, s.Expectations)
 }
 
-// StepBack returns to the state before step number done, the last one, for actor. It plays all
-// steps before it again, in a namespace of the same name.
+// StepBack returns to the state before the last step, on behalf of actor: it creates the namespace
+// again and plays all steps but the last. done is the number of steps that the caller believes to
+// have been played; if another number was, the error is engine.ErrChanged.
 func (p *Playback) StepBack(ctx context.Context, done int, actor string) error {
 	return p.replay(ctx, done, max(0, done-1), actor)
 }
 
-// Reset returns to the beginning, for actor.
+// Reset returns to the state before the first step, on behalf of actor: it creates the namespace
+// again.
 func (p *Playback) Reset(ctx context.Context, actor string) error { return p.replay(ctx, -1, 0, actor) }
 
-// replay creates the namespace again and plays the given number of steps. The error is
-// engine.ErrChanged unless done steps were played before; a negative done means any number.
+// replay creates the namespace again and plays the given number of steps in it. done is the number
+// of steps that must have been played before, else the error is engine.ErrChanged; a negative one
+// means any number.
 func (p *Playback) replay(ctx context.Context, done, steps int, actor string) error {
 	ctx = context.WithoutCancel(ctx) // a half-built namespace would be useless
 	p.touch()
@@ -334,8 +339,8 @@ func (p *Playback) replay(ctx context.Context, done, steps int, actor string) er
 	})
 }
 
-// rebuild creates the namespace again and calls fill to play steps. AwaitRebuilt waits until fill
-// has returned. The caller holds stepLock.
+// rebuild creates the namespace again and calls `fill` to play steps. AwaitRebuilt waits until
+// `fill` has returned. The caller holds stepLock.
 func (p *Playback) rebuild(ctx context.Context, actor string, fill func() error) error {
 	rebuilt := make(chan struct{})
 	set := func(ch chan struct{}) {
@@ -363,7 +368,8 @@ func (p *Playback) rebuilding() <-chan struct{} {
 	return p.rebuilt
 }
 
-// SetClockRate lets the clock run at a rate.
+// SetClockRate lets the clock run at one of broker.ClockRates, and audits that. For another rate,
+// the error is engine.ErrArgument.
 func (p *Playback) SetClockRate(ctx context.Context, rate int, actor string) error {
 	if err := p.checkPlaying(); err != nil {
 		return err

@@ -75,8 +75,9 @@ func (s *Player) Library() *Library { return s.o.Library }
 // IdleTimeout returns how long an unwatched playback is kept.
 func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
 
-// Begin creates a namespace for a scene, with the scene's entities, for actor. The
-// errors are ErrNoScene and those of namespaces.Manager.Create.
+// Begin creates a namespace with a scene's entities on behalf of actor, and returns the scene's
+// playback in it. If there are too many namespaces, it ends a playback that has been unwatched for
+// evictAfter. The errors are ErrNoScene and those of namespaces.Manager.Create.
 func (s *Player) Begin(ctx context.Context, id, actor string) (*Playback, error) {
 	scene, err := s.o.Library.Find(id)
 	if err != nil {
@@ -171,8 +172,9 @@ func (s *Player) allPlaybacks() []*Playback {
 	return all
 }
 
-// End ends a playback and removes its namespace, for actor. An empty actor means that the server
-// does so, because no page has shown the playback for a while.
+// End ends a playback and removes its namespace, on behalf of actor. An empty actor means that the
+// server ends it, because no page has shown it for a while. The error is ErrNotPlaying if there is
+// no such playback.
 func (s *Player) End(ctx context.Context, name, actor string) error {
 	p := s.Peek(name)
 	if p == nil {
@@ -182,7 +184,7 @@ func (s *Player) End(ctx context.Context, name, actor string) error {
 	return s.end(ctx, p, actor, func() bool { return true })
 }
 
-// end ends a playback once no step is played, if still returns true then.
+// end waits until no step is being played, and then ends the playback if `still` returns true.
 func (s *Player) end(ctx context.Context, p *Playback, actor string, still func() bool) error {
 	if err := p.lock(ctx); err != nil {
 		return err

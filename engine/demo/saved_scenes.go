@@ -102,7 +102,7 @@ func (s *Player) updateSaved(ctx context.Context, actor string, c broker.Setting
 	return err
 }
 
-// SaveScene parses a scene and adds it to the library permanently, for actor. The errors
+// SaveScene parses a scene, stores it and adds it to the library, on behalf of actor. The errors
 // are those of Library.Add, and of changing settings.
 func (s *Player) SaveScene(ctx context.Context, id string, text []byte, actor string) (*Scene, error) {
 	next, err := parseAdded(id, text, false)
@@ -125,8 +125,8 @@ func (s *Player) SaveScene(ctx context.Context, id string, text []byte, actor st
 	return next, s.Library().add(next)
 }
 
-// DeleteScene removes an added scene, or the InvalidScene with that id, for actor.
-// The errors are those of Library.Remove, and of changing settings.
+// DeleteScene removes an added scene, or the InvalidScene with that id, on behalf of actor. The
+// errors are those of Library.Remove, and of changing settings.
 func (s *Player) DeleteScene(ctx context.Context, id, actor string) error {
 	leave, err := s.lockSaved(ctx)
 	if err != nil {

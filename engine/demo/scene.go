@@ -196,7 +196,7 @@ func (m Moment) in(u engine.Upcoming) engine.Instant {
 // once.
 func Parse(id string, text []byte) (*Scene, error) { return parse(id, text, false) }
 
-// parse is Parse. The keys of a stored scene may be those of an earlier version.
+// parse is Parse, but if stored is set, it also accepts the keys of earlier versions.
 func parse(id string, text []byte, stored bool) (*Scene, error) {
 	if len(text) > MaxBytes {
 		return nil, &SceneError{[]Problem{{Text: fmt.Sprintf("A scene must have at most %d bytes.", MaxBytes)}}}

@@ -50,7 +50,7 @@ type namedMessage struct {
 	token   engine.LockToken
 	path    engine.Path
 	seq     engine.Seq
-	by      string // who received it, for display; empty if not received
+	by      string // the receiver, for display; empty if the message was not received
 	content engine.Content
 	body    []byte
 }
@@ -171,8 +171,9 @@ func (p *stepRunner) send(ctx context.Context, s *Send) error {
 	return nil
 }
 
-// copyContent returns the content and body of a message that is like k, except for the properties set
-// in c, and the body if it is not empty.
+// copyContent returns the content and body of a copy of k. The subject, correlation id, reply
+// address and properties that are set in c, and the body unless it is empty, replace those of k.
+// The message id, time to live and scheduled time are always those of c.
 func copyContent(k namedMessage, c engine.Content, body []byte) (engine.Content, []byte) {
 	out := k.content
 	out.MessageID, out.TTL, out.ScheduledFor = c.MessageID, c.TTL, c.ScheduledFor
@@ -248,7 +249,9 @@ func (p *stepRunner) jumpTo(ctx context.Context, m Moment, t Speed) (engine.Inst
 	return to, p.passTime(ctx, to, t)
 }
 
-// passTime lets time pass until an instant, and waits until all work due by then is done.
+// passTime moves the clock to an instant and waits until all work that is due by then is done. The
+// clock jumps from event to event, so that each happens at its own time; if t is Animated, it runs
+// instead.
 func (p *stepRunner) passTime(ctx context.Context, to engine.Instant, t Speed) error {
 	if t == Animated {
 		if err := p.runTo(ctx, to); err != nil {

@@ -41,7 +41,8 @@ func isText(k value.Kind) bool {
 	return k == value.String || k == value.Symbol || k == value.URI
 }
 
-// parseValue parses the text of a value of kind k, if ok.
+// parseValue parses text as a value of kind k. If its argument ok is false, it returns false:
+// callers pass it the result of datum.written.
 func parseValue(text string, k value.Kind, ok bool) (value.Value, bool) {
 	if !ok {
 		return value.Value{}, false

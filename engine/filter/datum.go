@@ -169,7 +169,8 @@ func equal(a, b datum) Result {
 	return truth(same)
 }
 
-// compareOrder compares a and b. ok is false if they have no order; a NaN has none.
+// compareOrder compares a and b. ok is false if values of their classes have no order. nan reports
+// that one of them is a NaN, for which no comparison is true.
 func compareOrder(a, b datum) (c int, nan, ok bool) {
 	switch {
 	case a.class == floating && b.numeric() || b.class == floating && a.numeric():

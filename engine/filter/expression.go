@@ -13,7 +13,7 @@ import (
 // An expr is an expression with a value.
 type expr interface {
 	eval(m *Message, how mode) datum
-	// reads calls tell with the properties that eval reads.
+	// reads calls `tell` with each property that eval reads.
 	reads(m *Message, how mode, tell func(Reading))
 }
 

@@ -152,7 +152,8 @@ func constantValue(e expr) (d datum, ok bool) {
 
 func elementaryPart(e elementary) part { return part{cond: e, position: e.textPosition()} }
 
-// afterCondition returns what can follow x, for an error message; end is the last alternative.
+// afterCondition returns what can follow x, for an error message. `end` is the last alternative in
+// it.
 func (p *parser) afterCondition(x part, end string) string {
 	if x.cond == nil {
 		return "an operator, AND, OR or " + end

@@ -83,8 +83,8 @@ func (x *Index[T]) Remove(c *Correlation, t T) {
 // Len returns the number of filters.
 func (x *Index[T]) Len() int { return x.count }
 
-// Match calls found with the t of each filter that matches m, in no particular order. found
-// must not change x.
+// Match calls `found` for each filter that matches m, with the t of its Add, in no particular
+// order. `found` must not change x.
 func (x *Index[T]) Match(m *Message, found func(T)) {
 	var few [8]value.Value // no allocation for filters of common size
 	for _, g := range x.groups {

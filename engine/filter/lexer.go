@@ -106,8 +106,8 @@ func (l *lexer) next() token {
 	return token{badToken, from, from + size, why}
 }
 
-// quoted reads up to the closing mark, where a doubled mark stands for one. open is the error text
-// if there is no closing mark.
+// quoted reads a token up to the closing `mark`; inside, a doubled mark stands for one. `open` is
+// the error text if the closing mark is missing.
 func (l *lexer) quoted(s tokenKind, mark byte, open string) token {
 	from := l.at
 	l.at++

@@ -33,8 +33,8 @@ func decodeRune(s string) (rune, int) {
 	return r, size
 }
 
-// newLike compiles a pattern, or returns what is wrong with it. Neither pattern nor escape may be
-// unknown.
+// newLike compiles a pattern, or returns what is wrong with it. escape is used only if escaped is
+// set. Neither pattern nor escape may be unknown.
 func newLike(pattern, escape datum, escaped bool) (l *like, why string) {
 	if pattern.class != textual {
 		return nil, "has a pattern of type " + pattern.value.Kind().String() + ", but needs a string"
@@ -117,7 +117,7 @@ func (l *like) matches(s string) bool {
 	return true
 }
 
-// start reports whether s begins with the piece; n is how many bytes of s it matches.
+// start reports whether s begins with the piece; n is the length in bytes of the match.
 func (p *piece) start(s string) (n int, ok bool) {
 	if p.literal != "" {
 		return len(p.literal), strings.HasPrefix(s, p.literal)
@@ -132,7 +132,7 @@ func (p *piece) start(s string) (n int, ok bool) {
 	return n, true
 }
 
-// end reports whether s ends with the piece; n is how many bytes of s it matches.
+// end reports whether s ends with the piece; n is the length in bytes of the match.
 func (p *piece) end(s string) (n int, ok bool) {
 	if p.literal != "" {
 		return len(p.literal), strings.HasSuffix(s, p.literal)

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// A system is a system property that SQL can name (FILT-21). They are all that the documentation
+// A system is a system property that SQL can name (FILT-21): one of those that the documentation
 // lists for a message.
 type system uint8
 
@@ -165,8 +165,8 @@ func (m *Message) timeToLive() int64 {
 	}
 }
 
-// setTimeToLive executes SET sys.TimeToLive. why says what the value would have to be, or is empty
-// if the value is valid.
+// setTimeToLive executes SET sys.TimeToLive. The result `why` says what the value would have to be,
+// or is empty if the value is valid.
 func (m *Message) setTimeToLive(to datum) (why string) {
 	if to.class == unknown {
 		m.TimeToLive = 0

@@ -33,8 +33,8 @@ func Query(ctx context.Context, b *broker.Broker, f Filter, most int) (Page, err
 	return QueryWithin(ctx, b, f, most, 0)
 }
 
-// QueryWithin is Query with a time limit for searches, for callers that wait for the answer. Zero
-// patience means no limit.
+// QueryWithin is Query, but stops a search after about `patience` and returns an incomplete page.
+// Zero means no limit.
 func QueryWithin(ctx context.Context, b *broker.Broker, f Filter, most int, patience time.Duration) (Page, error) {
 	var p Page
 	began := time.Now()

@@ -35,9 +35,9 @@ type FeedMessage struct {
 // A Feed reads the messages that a job imports. Its methods are called by one job at a time,
 // possibly again for a position that was read before.
 type Feed interface {
-	// Next returns the next messages after a position, in order, as many as are sent together;
-	// none at the end. They are valid until done is called. A message whose body is a reader is
-	// returned alone.
+	// Next returns the messages after a position that are to be sent together, in order; at the
+	// end of the feed, there are none. They are valid until `done` is called. A message whose body
+	// is a reader is returned alone.
 	Next(ctx context.Context, from FeedPosition) (all []FeedMessage, done func(), err error)
 	// Close releases the feed. No other method is called after it.
 	Close()

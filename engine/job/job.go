@@ -14,7 +14,7 @@ type Kind string
 
 const (
 	Resubmit   Kind = "resubmit"         // moves a dead letter back to its queue or subscription (OPS-1)
-	Copy       Kind = "copy"             // copies a dead letter there, or any message to Plan.To (OPS-2)
+	Copy       Kind = "copy"             // copies a dead letter to its queue or subscription, or any message to Plan.To (OPS-2)
 	Move       Kind = "move"             // moves a message to Plan.To (OPS-10)
 	Delete     Kind = "delete"           // deletes messages, with an event for each (OPS-5)
 	Purge      Kind = "purge"            // deletes messages, with one event for each slice (OPS-7)

@@ -49,8 +49,8 @@ type liveJob struct {
 	cancelRequested bool               // a user asked to cancel it
 }
 
-// Open loads the jobs of b's namespace. Those that were running are interrupted. Close it
-// before b.
+// Open loads the jobs of b's namespace. Jobs that were running or waiting when the server ended
+// become Interrupted. The caller closes the Jobs before b.
 func Open(ctx context.Context, b *broker.Broker, log *slog.Logger) (*Jobs, error) {
 	kept, err := b.Settings(ctx, recordPrefix)
 	if err != nil {
@@ -78,7 +78,7 @@ func Open(ctx context.Context, b *broker.Broker, log *slog.Logger) (*Jobs, error
 	return j, nil
 }
 
-// Close stops running jobs, where they can be resumed, and waits for them.
+// Close interrupts running jobs after their present slices and waits until they have stopped.
 func (j *Jobs) Close() {
 	j.mu.Lock()
 	j.stop() // from here on schedule starts no job
@@ -157,7 +157,7 @@ func (j *Jobs) List() []Job {
 type Progress struct {
 	Jobs        int   // jobs that run or wait
 	Seen, Total int64 // messages of these jobs
-	LastEnded   Job   // the latest that has ended not long ago; its ID is zero if there is none
+	LastEnded   Job   // the job that ended last, if it ended recently; its ID is zero if there is none
 }
 
 // Progress returns the progress of all jobs that run or wait, and the latest that ended at since or
@@ -228,7 +228,9 @@ func (j *Jobs) Preview(ctx context.Context, p Plan, most int64) (Preview, error)
 	return preview(ctx, j.b, p, q, subqueues, total, most)
 }
 
-// prepare checks a plan and determines its subqueues.
+// prepare checks a plan and determines its subqueues; total is the number of messages to examine.
+// It removes repetitions from p.Messages, and adds the paths and sequence numbers of messages that
+// have only a key.
 func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, subqueues []Subqueue, total int64, err error) {
 	if q, err = p.check(j.b.ClockTime(), j.b.Limits()); err != nil {
 		return nil, nil, 0, err
@@ -254,9 +256,10 @@ func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, subqueues
 	return q, subqueues, total, err
 }
 
-// Start begins a job, or lets it wait for others. agreed is the number that a user was shown as
-// Preview.AtMost: if it is now more than a tenth higher, the error is engine.ErrChanged and no job
-// is started. If a job with the plan's IdempotencyKey was started already, Start returns that job.
+// Start begins a job, or lets it wait for others. `agreed` is the value of Preview.AtMost that the
+// user has confirmed: if that value is now more than a tenth higher, the error is engine.ErrChanged
+// and no job is started. If a job with the plan's IdempotencyKey was started already, Start returns
+// that job.
 func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.ConfirmedCount, actor string) (Job, error) {
 	p = p.identified()
 	if is, ok := j.findStarted(p); ok {
@@ -387,7 +390,8 @@ func (j *Jobs) Cancel(ctx context.Context, id ID, actor string) (Job, error) {
 	return j.Wait(ctx, id)
 }
 
-// cancel is Cancel, but does not wait until a running job has stopped. over reports that the job has.
+// cancel is Cancel, but does not wait until a running job has stopped. If the job was waiting, over
+// is true and `is` is the cancelled job.
 func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bool, err error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()

@@ -9,8 +9,9 @@ import (
 	"mayfly/engine"
 )
 
-// prune drops the oldest jobs that have stopped, and undo records of old jobs. The caller holds
-// j.starting.
+// prune drops stopped jobs that are not among the latest maxJobs, and the undo records of stopped
+// jobs that are not among the latest maxUndoableJobs. It keeps jobs that are being undone or whose
+// undo can be resumed. The caller holds j.starting.
 func (j *Jobs) prune(ctx context.Context) {
 	all := j.List()
 	unfinished := map[ID]bool{} // jobs that are being undone, or whose undo can be resumed

@@ -148,7 +148,7 @@ func (j *Jobs) runSlice(ctx context.Context, l *liveJob, is Job, size int) (Job,
 type workSlice struct {
 	operations []engine.Operation
 	seen       int64
-	missing    int64 // messages that no longer exist, of those seen
+	missing    int64 // messages among those counted in seen that no longer exist or were changed
 	next       Cursor
 	last       bool
 }

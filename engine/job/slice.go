@@ -30,11 +30,11 @@ type lookResult struct {
 	rows []engine.Row // messages that match
 	seen int64
 	next Cursor
-	last bool // all subqueues were read before
+	last bool // there was nothing left to read
 }
 
-// lookAt reads the next messages of the subqueues of a job, at most size, and returns those that
-// match.
+// lookAt reads up to `size` messages of one of a job's subqueues, starting at the cursor `at`, and
+// returns those that match. out.next is the cursor behind the messages that were read.
 func lookAt(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, subqueues []Subqueue, at Cursor, size int) (out lookResult, err error) {
 	out.next = at
 	if at.Index >= len(subqueues) {

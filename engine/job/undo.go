@@ -29,8 +29,8 @@ type undoOperation struct {
 	Reason string               `json:"r,omitempty"` // the reason of a dead letter
 	Descr  string               `json:"e,omitempty"`
 	Until  engine.Instant       `json:"u,omitempty"`
-	Count  uint32               `json:"c,omitempty"` // its delivery count after the operation
-	State  engine.State         `json:"a,omitempty"` // its state after the operation
+	Count  uint32               `json:"c,omitempty"` // the message's delivery count after the operation
+	State  engine.State         `json:"a,omitempty"` // the message's state after the operation
 	SetTo  engine.Instant       `json:"l,omitempty"` // the time that the operation set, if it set one
 }
 
@@ -81,8 +81,8 @@ func (r *UndoRecord) AddDeferred(is engine.Row) {
 	})
 }
 
-// Operations returns the operations that undo r now, except for messages that were changed since,
-// and the number of those.
+// Operations returns the operations that undo those of r. It leaves out messages that were changed
+// since or no longer exist; touched is their number.
 func (r UndoRecord) Operations(in broker.Reader) (operations []engine.Operation, touched int) {
 	for _, b := range r.Items {
 		row, err := in.Message(b.Key)

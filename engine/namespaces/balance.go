@@ -39,12 +39,13 @@ const (
 type shares struct {
 	others      map[string]int // how many namespaces other servers owned at the last heartbeat
 	stableSince time.Time      // when the numbers last changed
-	before      [3]int         // the numbers then: of servers, of namespaces, and of those that this server owns
+	before      [3]int         // the numbers of servers, of namespaces, and of namespaces that this server owns, as of stableSince
 }
 
-// Claim reports whether this server may take a namespace that has had no owner for the duration
-// free, by the rules of shares, and if so counts it as owned until the protocols stand by for it.
-// gone names the former owner if it is dead, or is empty.
+// Claim reports whether the two rules above let this server take a namespace that has no owner.
+// `free` is how long the namespace has had none; `gone` is the name of its former owner if that
+// server is dead, else empty. If the result is true, the namespace counts as owned until the
+// protocols stand by for it.
 func (f *Manager) Claim(name string, free time.Duration, gone string) bool {
 	m := f.find(name)
 	if m == nil {
@@ -137,7 +138,8 @@ func (f *Manager) handOver() error {
 	return nil
 }
 
-// leaveServers tells the other servers that this one has stopped.
+// leaveServers removes this server from the Membership, since it has stopped. It waits for two
+// seconds at most.
 func (f *Manager) leaveServers() {
 	if f.o.Membership == nil {
 		return

@@ -71,8 +71,8 @@ func (f *Manager) change(ctx context.Context, name, profile string) (m *member, 
 // profileChanged is the reason that clients get while the namespace is being reopened.
 const profileChanged = "The namespace is being reopened with its new limits."
 
-// reopen opens a namespace again with s, which may be the same specification. Meanwhile, the
-// protocols report why as the reason. The caller holds changing.
+// reopen stops a namespace and opens it again with the specification s, which may be the same as
+// before. Meanwhile, the protocols answer with the reason `why`. The caller holds f.changing.
 func (f *Manager) reopen(m *member, s Spec, why string) (*member, error) {
 	close(m.gone)
 	m.stop()

@@ -81,7 +81,9 @@ type NotServed struct {
 	Since  time.Time
 }
 
-// Run owns and serves the namespace until ctx ends, and returns nil if that ended without failure.
+// Run owns and serves the namespace until ctx ends or, unless RetryForever is set, until the
+// namespace cannot be opened for the first time or the broker ends by itself. It returns nil if ctx
+// has ended and the broker has stopped without an error.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.Logger = cmp.Or(k.Logger, slog.Default())
 	k.trying = k.trying || k.RetryForever
@@ -110,7 +112,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// pause waits; ok is false if ctx has ended.
+// pause waits for d; ok is false if ctx ended first.
 func (k *Keeper) pause(ctx context.Context, d time.Duration) (ok bool) {
 	again := time.NewTimer(d)
 	defer again.Stop()
@@ -263,8 +265,8 @@ func (k *Keeper) close(b *broker.Broker) error {
 	return nil
 }
 
-// standBy makes the protocols report which server owns the namespace, or why this one cannot serve
-// it.
+// standBy makes the protocols answer that this server does not serve the namespace: because `owner`
+// owns it or, if owner is zero, for the reason `why`.
 func (k *Keeper) standBy(owner engine.Owner, why string) {
 	if k.waiting.Since.IsZero() {
 		k.waiting.Since = time.Now()

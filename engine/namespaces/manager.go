@@ -50,8 +50,8 @@ type Catalogue interface {
 	// Change changes a namespace's Profile. The error is engine.ErrNotAllowed if its contents
 	// would be lost.
 	Change(ctx context.Context, s Spec) error
-	// Remove removes a namespace with its contents. It calls closed to have the namespace's store
-	// closed before. aside is where the contents are kept, or "" if they are deleted.
+	// Remove removes a namespace with its contents. First it calls `closed`, which closes the
+	// namespace's store. aside is where the contents are kept, or "" if they are deleted.
 	Remove(ctx context.Context, s Spec, closed func() error) (aside string, err error)
 }
 
@@ -63,7 +63,7 @@ type Options struct {
 	// NewKeeper returns the keeper of another namespace, and makes the protocols stand by for it.
 	// The Manager sets its RetryForever and OnShutdown.
 	NewKeeper func(Spec) *Keeper
-	// Drop makes the protocols drop a namespace, and tells its clients why.
+	// Drop makes the protocols drop a namespace, whose clients get `why` as the reason.
 	Drop      func(s Spec, why string)
 	Catalogue Catalogue
 	// OnLoaded, unless it is nil, is called once, when the catalogue has been read for the first
@@ -121,8 +121,8 @@ func New(o Options) *Manager {
 	return f
 }
 
-// Run serves the namespaces until ctx ends, or until the server's own namespace fails, whose error
-// it returns. Failures of other namespaces do not end it.
+// Run serves the namespaces until ctx ends, or until the server's own namespace fails, and returns
+// the error of that namespace. Failures of other namespaces do not end Run.
 func (f *Manager) Run(ctx context.Context) error {
 	f.ctx, f.stop = context.WithCancel(ctx)
 	defer f.stop()
@@ -157,8 +157,9 @@ func (f *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// readCatalogue starts namespaces that are new in the catalogue, and stops those that are no longer
-// in it. None is opened before the state of the main one is known.
+// readCatalogue starts namespaces that are new in the catalogue, reopens those with another
+// profile, and stops those that are no longer in it. None is opened before the state of the main
+// one is known.
 func (f *Manager) readCatalogue(ctx context.Context) error {
 	select {
 	case f.changing <- struct{}{}:
@@ -181,7 +182,7 @@ func (f *Manager) readCatalogue(ctx context.Context) error {
 		s, ok := there[m.spec.Name]
 		switch {
 		case m.spec.Temporary:
-		case !ok, s.StoredName != m.spec.StoredName: // or it was removed and created again
+		case !ok, s.StoredName != m.spec.StoredName: // it was removed, or removed and created again
 			f.log.Info("a namespace no longer exists", "namespace", m.spec.Name)
 			f.stopMember(m, removedReason(m.spec.Name))
 		case s.Profile != m.spec.Profile:
@@ -376,8 +377,8 @@ func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string,
 	return f.remove(ctx, name, nil, actor)
 }
 
-// remove is Remove for the namespace with that name. If only is not nil, it removes the namespace
-// only if it is still that member.
+// remove is Remove, also for a namespace whose lifetime has ended. Unless `only` is nil, it returns
+// ErrNoNamespace if the member with that name is not `only`.
 func (f *Manager) remove(ctx context.Context, name string, only *member, actor string) (aside string, err error) {
 	select {
 	case f.changing <- struct{}{}:

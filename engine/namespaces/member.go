@@ -34,9 +34,9 @@ type member struct {
 	spec       Spec
 	keeper     *Keeper
 	stop       context.CancelFunc
-	gone       chan struct{} // closed when it is being removed or reopened
+	gone       chan struct{} // closed when the namespace is being removed or reopened
 	ended      chan struct{} // closed when run has ended
-	stateKnown chan struct{} // closed when its state is known
+	stateKnown chan struct{} // closed when the namespace's state is known
 	owned      bool          // this server owns it, or is about to; guarded by Manager.mu
 
 	mu          sync.Mutex

@@ -47,20 +47,20 @@ type NoteReader struct {
 	log     *slog.Logger
 	reading chan struct{} // a lock, held by the goroutine that reads
 	triedAt time.Time     // when the last read began; guarded by reading
-	readErr error         // why the last read failed; nil if it did not, or if its caller's context had ended; guarded by reading
+	readErr error         // why the last read failed; nil if it succeeded, or if the caller's context had ended; guarded by reading
 
 	mu       sync.Mutex
 	lastRead time.Time // when the last successful read began; zero if there was none; guarded by mu
 }
 
-// NewNoteReader returns a NoteReader that calls take after each read, with all notes and the time
-// when that read began. Calls of take do not overlap.
+// NewNoteReader returns a NoteReader that calls `take` after each successful read, with all notes
+// and the time when that read began. Calls of `take` do not overlap.
 func NewNoteReader(store NoteStore, kind string, take func(notes []Note, began time.Time), log *slog.Logger) *NoteReader {
 	return &NoteReader{store: store, kind: kind, receive: take, log: cmp.Or(log, slog.Default()), reading: make(chan struct{}, 1)}
 }
 
-// Run reads at once and then every second, until ctx ends. After each attempt, even a failed
-// one, it calls then.
+// Run reads at once and then every second, until ctx ends. After each attempt, even a failed one,
+// it calls `then`.
 func (r *NoteReader) Run(ctx context.Context, then func(context.Context)) {
 	every := time.NewTicker(readInterval)
 	defer every.Stop()

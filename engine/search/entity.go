@@ -54,8 +54,8 @@ func (q *EntityQuery) DependsOnTime() bool {
 	return false
 }
 
-// Match reports whether e matches at now. subs are the subscriptions of a topic, whose messages
-// count as the topic's.
+// Match reports whether e matches at the instant `now`. subs are the subscriptions of a topic,
+// whose messages count as the topic's.
 func (q *EntityQuery) Match(e engine.EntityState, subs []engine.EntityState, now engine.Instant) bool {
 	if q == nil {
 		return true
@@ -113,8 +113,9 @@ func (s *entityState) is(k key, v *operand) bool {
 	}
 }
 
-// endsWithin compares the time until at with the operand; zero means never, which does not match.
-// An operand without a duration matches any other time.
+// endsWithin reports whether the operator holds between the time from `now` to `at` and the
+// operand. A zero `at` means never, which does not match; an operand without a duration matches any
+// other time.
 func (v *operand) endsWithin(at, now engine.Instant) bool {
 	return at != 0 && (v.span == nil || v.op.holds(cmp.Compare(at.Sub(now), *v.span)))
 }
@@ -139,7 +140,8 @@ func (s *entityState) nextExpiry() engine.Instant {
 	return next
 }
 
-// count returns a number of the entity, including its subscriptions.
+// count returns the number that the key k is about, such as active messages, for the entity and its
+// subscriptions.
 func (s *entityState) count(k key) int64 {
 	n := numberIn(s.state, k)
 	if k == keySubscriptions || k == keyBytes {
@@ -151,7 +153,7 @@ func (s *entityState) count(k key) int64 {
 	return n
 }
 
-// numberIn returns a number of e alone.
+// numberIn is count for e without its subscriptions.
 func numberIn(e *engine.EntityState, k key) int64 {
 	switch n := &e.Counts; k {
 	case keyMessages:

@@ -22,7 +22,7 @@ func (e *Error) Unwrap() error {
 	return engine.Refuse(engine.ErrArgument, "%s", e.Error())
 }
 
-// errorAt returns an Error about byte at of text.
+// errorAt returns an Error about the byte of text with index `at`.
 func errorAt(text string, at int, format string, args ...any) error {
 	return &Error{Pos: utf8.RuneCountInString(text[:at]), Text: fmt.Sprintf(format, args...)}
 }

@@ -28,7 +28,7 @@ func (g glob) anything() bool { return len(g.pieces) == 2 && g.pieces[0] == "" &
 // nothing reports whether g is empty.
 func (g glob) nothing() bool { return len(g.pieces) == 1 && g.pieces[0] == "" }
 
-// whole reports whether s, in any case, matches g from beginning to end.
+// whole reports whether s matches g from beginning to end, ignoring the case of s.
 func (g glob) whole(s string) bool {
 	s = strings.ToLower(s)
 	last := len(g.pieces) - 1

@@ -17,7 +17,7 @@ type Result uint8
 
 const (
 	No       Result = iota
-	NeedBody        // its body decides: call MatchBody
+	NeedBody        // the message's body decides: call MatchBody
 	Yes
 )
 
@@ -25,13 +25,13 @@ const (
 // body does not count as JSON.
 const MaxBody = 1 << 20
 
-// Match returns the result for a row alone, at now.
+// Match returns whether a message matches at `now`, as far as its row decides without the body.
 func (q *Query) Match(r engine.Row, now engine.Instant) Result {
 	return q.Matcher().Match(&r, now)
 }
 
-// MatchBody reports whether a message matches at now. body is its whole body, or at least its
-// first MaxBody bytes; it is not kept.
+// MatchBody reports whether a message matches at the instant `now`. body is its whole body, or at
+// least its first MaxBody bytes; it is not kept.
 func (q *Query) MatchBody(r engine.Row, now engine.Instant, body []byte) bool {
 	return q.Matcher().MatchBody(&r, now, body)
 }
@@ -175,7 +175,8 @@ func resultOf(b bool) Result {
 	return No
 }
 
-// matchValue returns the result of one value, for keys whose values are independent of the term.
+// matchValue returns whether one value of a term with key k matches a message. k must not be keyIn,
+// keyProp or keyJSON, which term.match handles.
 func (k key) matchValue(v *operand, p *messageState) Result {
 	m := &p.row.Message
 	switch k {
@@ -247,7 +248,8 @@ func (k key) text(p *messageState) string {
 	}
 }
 
-// fitsText reports whether a whole text matches.
+// fitsText reports whether s as a whole matches the operand. An unquoted * matches every text but
+// the empty one.
 func (v *operand) fitsText(s string) bool {
 	if !v.quoted && v.glob.anything() {
 		return s != ""
@@ -255,7 +257,8 @@ func (v *operand) fitsText(s string) bool {
 	return v.glob.whole(s)
 }
 
-// inBody looks for the text in the body, if there is one.
+// inBody returns whether the operand's text occurs in the message's body, or NeedBody if the body
+// has not been read.
 func (v *operand) inBody(p *messageState) Result {
 	empty := p.row.Content.BodySize() == 0
 	switch {
@@ -272,7 +275,8 @@ func (v *operand) inBody(p *messageState) Result {
 	}
 }
 
-// timeLeft compares the time until an instant with the operand; zero means never.
+// timeLeft reports whether the operator holds between the time from `now` to `until` and the
+// operand. A zero `until` means never, which only the operand "never" matches.
 func (v *operand) timeLeft(until, now engine.Instant) bool {
 	if v.never || until == 0 {
 		return v.never && until == 0
@@ -280,8 +284,8 @@ func (v *operand) timeLeft(until, now engine.Instant) bool {
 	return v.op.holds(cmp.Compare(until.Sub(now), *v.span))
 }
 
-// inState reports whether a message is in a state at now, as users see it. A dead letter is dead,
-// and may also be locked or deferred.
+// inState reports whether a message is in a state, such as stateLocked, at the instant `now`, as
+// users see it. A dead letter is in stateDead, and may also be locked or deferred.
 func inState(r *engine.Row, state int, now engine.Instant) bool {
 	m := &r.Message
 	dead, locked := r.Path.IsDeadLetter(), m.Locked() && !m.LockedUntil.Passed(now)
@@ -355,9 +359,10 @@ func (v *operand) fitsValue(have value.Value) bool {
 	return ok && v.compareText(s)
 }
 
-// compareText reports whether the operator holds between s and the operand: as times if the
-// operand is a time, as texts (ignoring case) if it is only text. It returns false for
-// other operands, and for a text with the operator is, which fitsText decides.
+// compareText reports whether the operator holds between s and the operand: as times if the operand
+// is a time, as texts (ignoring case) if it is neither a time, a number nor a duration. It returns
+// false for numbers and durations, and for texts with the operator `is`, for which fitsText is
+// used.
 func (v *operand) compareText(s string) bool {
 	switch {
 	case v.from != 0:

@@ -30,7 +30,8 @@ var signs = [...]string{
 	atLeast: ">=",
 }
 
-// holds reports whether the comparison is true for a value that compares as c with the operand.
+// holds reports whether a value satisfies the operator. c is the result of comparing the value with
+// the operand, as by cmp.Compare.
 func (o op) holds(c int) bool {
 	switch o {
 	case below:

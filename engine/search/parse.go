@@ -50,13 +50,13 @@ func (g grammar) parse(text string) (all terms, err error) {
 type term struct {
 	key  key
 	not  bool
-	name string   // of a property; empty if any is set
+	name string   // of a property; empty if `any` is set
 	any  bool     // any property
 	path []member // of JSON
 	vals []operand
 }
 
-// A parser parses the text from byte at on.
+// A parser parses the text `in`. Its next byte is at index `at`.
 type parser struct {
 	g  grammar
 	in string
@@ -250,7 +250,7 @@ func (p *parser) quoted(k key, o op) (operand, error) {
 }
 
 // unquote returns the content of the quoted text at the beginning of s, and its length n in bytes,
-// including the quotes.
+// including the quotes. ok is false if the closing quote is missing.
 func unquote(s string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

@@ -17,8 +17,8 @@ type member struct {
 
 const maxMembers = 32
 
-// parsePath parses a path such as a.b[0][*]."c.d". s begins at byte at of text, for positions in
-// errors.
+// parsePath parses a path such as a.b[0][*]."c.d". s is the part of text that begins at byte `at`,
+// for positions in errors.
 func parsePath(text, s string, at int) (path []member, err error) {
 	for begin := at; s != ""; {
 		if len(path) == maxMembers {
@@ -106,8 +106,8 @@ func pathText(path []member) string {
 	return b.String()
 }
 
-// anyValue calls each with the values at path in doc, which is valid JSON, until each returns
-// true, and reports whether it did.
+// anyValue calls `each` with every value at path in doc until `each` returns true, and reports
+// whether it did. doc must be valid JSON.
 func anyValue(doc []byte, path []member, each func(raw []byte) bool) bool {
 	doc = bytes.TrimLeft(doc, " \t\r\n")
 	if len(path) == 0 {
@@ -130,8 +130,9 @@ func anyValue(doc []byte, path []member, each func(raw []byte) bool) bool {
 	}
 }
 
-// eachMember calls each with the members of an object, or the elements of a list, until each
-// returns true, and reports whether it did. name is a JSON string, or nil for a list.
+// eachMember calls `each` with every member of an object or element of a list until `each` returns
+// true, and reports whether it did. doc must be valid JSON. name is a JSON string, or nil for a
+// list.
 func eachMember(doc []byte, each func(name, value []byte) bool) bool {
 	object := doc[0] == '{'
 	for s := trimBlank(doc[1:]); s[0] != '}' && s[0] != ']'; {

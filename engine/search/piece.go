@@ -65,7 +65,7 @@ var unescapes = strings.NewReplacer(`\"`, `"`, `\\`, `\`) //nolint:gochecknoglob
 
 // withSign handles a comparison sign at the beginning of the typed text: it returns only the
 // proposals with the same sign, without it, and the position after the sign. If no sign was typed,
-// it returns values and from.
+// it returns its arguments `values` and `from`.
 func withSign(values []string, typed string, from int) ([]string, int) {
 	n := len(typed) - len(strings.TrimLeft(typed, "<>="))
 	if n == 0 {
@@ -80,9 +80,9 @@ func withSign(values []string, typed string, from int) ([]string, int) {
 	return bare, from + n
 }
 
-// cursorContext returns the context of a cursor at the end of s: term and from are where its term
-// and its piece begin, colon is where the colon after its key is, or -1, and quoted reports whether
-// a quote is open.
+// cursorContext returns the context of a cursor at the end of s. term and `from` are the offsets at
+// which the cursor's term and piece begin, colon is the offset of the colon after the term's key,
+// or -1, and quoted reports whether a quote is open.
 func cursorContext(s string) (term, from, colon int, quoted bool) {
 	colon = -1
 	for i := 0; i < len(s); {
@@ -106,8 +106,8 @@ func cursorContext(s string) (term, from, colon int, quoted bool) {
 	return term, from, colon, quoted
 }
 
-// pieceEnd returns where the piece at a cursor ends: at the next space, mark or the end of the text,
-// or, if quoted is set, after the closing quote.
+// pieceEnd returns where the piece at a cursor ends: at the next space or character of `mark`, or
+// at the end of the text. If quoted is set, it ends after the closing quote.
 func pieceEnd(text string, cursor int, mark string, quoted bool) int {
 	n := strings.IndexFunc(text[cursor:], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(mark, r) })
 	if quoted {

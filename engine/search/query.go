@@ -82,8 +82,8 @@ func (t term) String() string {
 // plainWord reports whether s has no spaces.
 func plainWord(s string) bool { return !strings.ContainsFunc(s, unicode.IsSpace) }
 
-// Covers reports whether messages at p can match at all, judging by the path. A scan can skip other
-// subqueues.
+// Covers reports whether messages in the subqueue p can match at all, judging by its path. A scan
+// can skip the subqueues that are not covered.
 func (q *Query) Covers(p engine.Path) bool {
 	if q == nil {
 		return true
@@ -116,7 +116,7 @@ func (q *Query) Class() engine.Class {
 	return engine.ClassAll
 }
 
-// only reports whether all values of t, a term state:, are among these.
+// only reports whether all values of t, a term with the key state, are among the given states.
 func (t *term) only(states ...int) bool {
 	for i := range t.vals {
 		if !slices.Contains(states, t.vals[i].choice) {
@@ -126,7 +126,8 @@ func (t *term) only(states ...int) bool {
 	return true
 }
 
-// in reports whether t, a term in:, matches p, or the entity or topic to which p belongs.
+// in reports whether t, a term with the key in, matches p, or the entity or topic to which p
+// belongs.
 func (t *term) in(p engine.Path) bool {
 	topic, _, _ := p.Subscription()
 	for i := range t.vals {

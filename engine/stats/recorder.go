@@ -195,7 +195,7 @@ func (r *Recorder) MarkDue(all []engine.Path) {
 	}
 }
 
-// Forget drops an entity that does not exist.
+// Forget drops the counts and steps of an entity that the caller has found not to exist.
 func (r *Recorder) Forget(p engine.Path) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +235,8 @@ func (r *Recorder) Sample(now engine.Instant, all ...Sample) {
 	}
 }
 
-// sweep drops expired steps of idle entities.
+// sweep drops the steps of all entities that are older than their spans. Without it, entities that
+// are idle, and thus not sampled, would keep them.
 func (r *Recorder) sweep(now engine.Instant) {
 	r.steps = 0
 	for _, s := range r.entities {
@@ -244,8 +245,8 @@ func (r *Recorder) sweep(now engine.Instant) {
 	}
 }
 
-// shrink drops the steps of the entities that have been idle for longest, until a quarter of
-// maxSteps is free.
+// shrink drops the steps, except the last, of the entities that have been idle for longest, first
+// those of the hour and then those of the day, until a quarter of maxSteps is free.
 func (r *Recorder) shrink() {
 	all := make([]*series, 0, len(r.entities))
 	for _, s := range r.entities {

@@ -197,8 +197,8 @@ func FieldErrors(err error) (all []*FieldError) {
 // Count returns the number of messages of the draft.
 func (m *CompiledDraft) Count() int64 { return m.draft.Count() }
 
-// Head returns message n, counted from 1, without its body. now is when sending began. Errors are
-// FieldErrors about texts that are invalid once placeholders are filled in.
+// Head returns message n, counted from 1, without its body. `now` is the instant at which sending
+// began. Errors are FieldErrors about texts that are invalid once placeholders are filled in.
 func (m *CompiledDraft) Head(n int64, now engine.Instant, seed Seed) (engine.Content, error) {
 	c, _, err := m.makeHead(n, now, seed)
 	return c, err

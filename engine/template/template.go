@@ -94,7 +94,8 @@ func FindSetting(s engine.Setting, ok bool) (Template, error) { //nolint:revive 
 	return FromSetting(s)
 }
 
-// CheckQuota returns engine.ErrQuota if there is no room in all for another setting with this key.
+// CheckQuota returns engine.ErrQuota if a setting with this key would be new among the given
+// settings of templates and there are already MaxTemplates.
 func CheckQuota(all []engine.Setting, key string) error {
 	for _, s := range all {
 		if s.Key == key {

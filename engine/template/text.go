@@ -264,7 +264,7 @@ func (f *generator) randomBytes(n int) []byte {
 	return out
 }
 
-// between returns a random number from least to most, including both.
+// between returns a random number of at least `least` and at most `most`.
 func (f *generator) between(least, most int64) int64 {
 	drawn := binary.BigEndian.Uint64(f.randomBytes(8))
 	span := uint64(most) - uint64(least) + 1

@@ -143,7 +143,7 @@ func buildObject(d *json.Decoder, depth int) (*node, error) {
 	return n, err
 }
 
-// memberPath returns the path of the member name of the object at path at.
+// memberPath returns the path of the member called `name` of the object at path `at`.
 func memberPath(at, name string) string {
 	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
 		if len(name) > 64 {

@@ -19,8 +19,8 @@ import (
 // maxFileBytes is the maximum size of a file, in bytes.
 const maxFileBytes = 1 << 20
 
-// Read reads a Config.json. Its error is Problems if the file is invalid, or an error of reading
-// from in. Along with Problems it returns the topology as far as it could be read, so that its
+// Read reads a Config.json. The error is Problems if the file is invalid, or that of the reader
+// `in`. Along with Problems, Read returns the topology as far as it could be read, so that its
 // destinations can be checked too; see [Problems.With].
 func Read(in io.Reader, o Options) (Topology, error) {
 	b, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))

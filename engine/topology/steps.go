@@ -36,7 +36,7 @@ type Step struct {
 	Rule   engine.Rule   // for AddRule and ReplaceRule; for RemoveRule only the name
 }
 
-// Steps returns the steps, in order, that change a namespace with these entities to match the
+// Steps returns the steps, in order, that change a namespace with the entities `have` to match the
 // topology. Entities that the topology does not name are not changed, and none is ever deleted; an
 // entity that matches already needs no step. A description is replaced as a whole, so properties
 // missing from the file are reset to their defaults (PROP-2), except those that are fixed at
@@ -253,9 +253,9 @@ func (p *plan) change(e Entity) {
 	}
 }
 
-// keepFixed copies from was to c the properties that are fixed at creation and missing from the file,
-// and those that a file cannot express: authorization rules, and the addresses of destinations that
-// stay the same.
+// keepFixed copies properties of the existing description `was` to c: those that are fixed at
+// creation and missing from the file, and those that a file cannot express, which are authorization
+// rules and the addresses of destinations that stay the same.
 func keepFixed(c *engine.Config, was engine.Config, stated map[string]bool) {
 	if !stated["RequiresSession"] {
 		c.RequiresSession = was.RequiresSession

@@ -67,7 +67,8 @@ func (r *reader) text(at string, n *node) string {
 	return n.text
 }
 
-// items calls each with the values of a list and their paths.
+// items calls `each` with every value of a list and its path. If n is not a list, it adds a
+// problem.
 func (r *reader) items(at string, n *node, each func(at string, item *node)) {
 	if !r.is(at, n, list) {
 		return
@@ -108,8 +109,8 @@ func (u unknownMember) String() string {
 	return fmt.Sprintf("Unknown, so this is ignored. Choose from %s.", strings.Join(u.known, ", "))
 }
 
-// nearest returns the known name that is a few edits away from the given one, or "" if there
-// is none.
+// nearest returns the known name that differs from the given one in the fewest letters, or "" if
+// all differ in more than a few.
 func nearest(name string, known []string) (best string) {
 	if len(name) > 64 {
 		return ""

@@ -40,9 +40,9 @@ func (p Properties) LookupFold(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Merge returns a copy of p in which the properties of over replace those with the same names, and
-// the others are appended (SETL-2). If a name occurs twice in over, the last value is used. It
-// changes neither argument.
+// Merge returns a copy of p in which the properties of `over` replace those with the same names,
+// and the others of `over` are appended (SETL-2). If a name occurs twice in `over`, the last value
+// is used. It changes neither p nor `over`.
 func (p Properties) Merge(over Properties) Properties {
 	if len(p)+len(over) == 0 {
 		return nil

@@ -22,14 +22,14 @@ const (
 // equal. The zero Column means none.
 type Column struct{ text string }
 
-// The columns other than properties and JSON. Their names are the keys of engine/search, where it
-// has one.
+// The columns other than properties and JSON. If engine/search has a key for the same value, the
+// column has the key's name.
 const (
-	Message        = "message" // its title, and the beginning of its body
+	Message        = "message" // the message's subject, or its id if it has no subject
 	State          = "state"
-	TTL            = "ttl" // time until it expires
+	TTL            = "ttl" // time until the message expires
 	Expires        = "expires"
-	Due            = "due" // time until it is due
+	Due            = "due" // time until the message is due
 	Scheduled      = "scheduled"
 	Lock           = "lock" // time until the lock ends
 	Holder         = "holder"
@@ -47,7 +47,7 @@ const (
 	ReplyToSession = "reply-to-session"
 	Partition      = "partition"
 	Type           = "type"
-	Body           = "body" // the beginning of its body
+	Body           = "body" // the beginning of the message's body
 	Size           = "size"
 	Delivery       = "delivery"
 	Enqueued       = "enqueued"

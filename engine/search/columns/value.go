@@ -11,7 +11,7 @@ import (
 // A Kind is the type of a value.
 type Kind uint8
 
-// The kinds of values. Nothing is that of an absent value.
+// The kinds of values. Nothing is the kind of an absent value.
 const (
 	Nothing Kind = iota
 	Text
@@ -43,8 +43,8 @@ func moment(at engine.Instant) Value {
 	return Value{Kind: Moment, At: at}
 }
 
-// Value returns a message's value in c at now. body is its body if NeedsBody reports true, and
-// nil if it cannot be read or is longer than MaxBody.
+// Value returns a message's value in the column c at the instant `now`. If NeedsBody reports true,
+// body is the message's body, or nil if that cannot be read or is longer than MaxBody.
 func (c Column) Value(r engine.Row, now engine.Instant, body []byte) Value {
 	if name, ok := c.Prop(); ok {
 		return ofProperty(r, name)

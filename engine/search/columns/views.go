@@ -48,7 +48,8 @@ func Views(ctx context.Context, b *broker.Broker) (all []View, err error) {
 	return all, err
 }
 
-// FindView returns the view with that name in all. The error is ErrNoView.
+// FindView returns the one of the given views that has this name. The error is ErrNoView if there
+// is none.
 func FindView(all []View, name string) (View, error) {
 	i := slices.IndexFunc(all, func(v View) bool { return v.Name == name })
 	if i < 0 {
@@ -69,9 +70,9 @@ func Add(ctx context.Context, b *broker.Broker, v View, actor string) (View, err
 	return save(ctx, b, v, actor, func(all []View) error { return checkNameFree(all, v.Name) })
 }
 
-// Replace replaces the view was by v, which may have another name. The error is ErrNoView if was no
-// longer exists, engine.ErrChanged if it has changed since, and ErrViewExists if another view has
-// the new name.
+// Replace replaces the view `was` by `v`, which may have another name. The error is ErrNoView if
+// `was` no longer exists, engine.ErrChanged if it was changed after was.ChangedAt, and
+// ErrViewExists if another view has the new name.
 func Replace(ctx context.Context, b *broker.Broker, v, was View, actor string) (View, error) {
 	renamed := func(c *broker.SettingsUpdate) {
 		if was.Name != v.Name {
@@ -101,7 +102,8 @@ func checkNameFree(all []View, name string) error {
 	return nil
 }
 
-// save stores v, unless allowed returns an error for the present views.
+// save stores v, unless `allowed` returns an error for the present views. The functions in `more`
+// may extend the update.
 func save(ctx context.Context, b *broker.Broker, v View, actor string, allowed func([]View) error, more ...func(*broker.SettingsUpdate)) (View, error) {
 	if err := v.Check(); err != nil {
 		return View{}, err

@@ -1,7 +1,7 @@
 // Package deadletters groups dead letters by their cause: their reason, and the text of their
 // error without the ids and numbers in it.
 //
-//	Analyze   groups dead letters, a slice in each turn of the broker
+//	Analyze   groups dead letters, some in each turn of the broker
 //	Group     the dead letters with one cause, and a search that finds exactly these
 package deadletters
 

@@ -43,7 +43,7 @@ func (s *Suggester) sampled(ctx context.Context) (*sample, error) {
 	s.mu.Lock()
 	last := s.last
 	s.mu.Unlock()
-	stands := s.b.ClockState().Rate == 0 // then its age is unknown
+	stands := s.b.ClockState().Rate == 0 // then the age of the last sample is unknown
 	if age := s.b.ClockTime().Sub(last.at); last.names != nil && !stands && age >= 0 && age < sampleLifetime {
 		return last, nil
 	}

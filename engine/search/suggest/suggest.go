@@ -180,7 +180,8 @@ type proposalList struct {
 	others []Proposal
 }
 
-// add adds a proposal if by, or a word in it, begins with the typed text.
+// add adds a proposal if the text `by`, or a word in it, begins with the typed text, and the list
+// does not have the proposal yet.
 func (l *proposalList) add(p Proposal, by string) {
 	typed, by := strings.ToLower(l.typed), strings.ToLower(by)
 	switch i := strings.Index(by, typed); {
