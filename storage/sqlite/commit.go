@@ -49,7 +49,8 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	return nil
 }
 
-// write runs change in a transaction, with no other write at the same time.
+// write runs change in a transaction, while no other write runs. The error is errTight if the
+// disk is full.
 func (s *Store) write(hard bool, change func(*writer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +78,8 @@ func (s *Store) writeDrops(hard bool, change func(*writer) error) error {
 	return err
 }
 
-// writeLocked is write with mu held. It first calls may, unless may is nil, and returns its
-// error.
+// writeLocked runs change in a transaction with mu held. Unless `may` is nil, it first calls
+// `may`; if that returns an error, writeLocked returns it without running change.
 func (s *Store) writeLocked(hard bool, may func() error, change func(*writer) error) error {
 	if s.failed != nil {
 		return fmt.Errorf("an earlier write failed and the store must be reopened: %w", s.failed)

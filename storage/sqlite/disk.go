@@ -210,7 +210,7 @@ func (l *fileSizes) get(path string) *fileSize {
 	return n.(*fileSize) //nolint:forcetypeassert // it holds only *length
 }
 
-// reset resets the length recorded for a file.
+// reset sets the lengths recorded for a file to zero.
 func (l *fileSizes) reset(path string) {
 	n := l.get(path)
 	n.mu.Lock()
@@ -239,7 +239,8 @@ func (l *fileSize) require(size int64) bool {
 	return size <= l.reserved
 }
 
-// recordReserved records the new length of f. Truncate may have made it shorter since.
+// recordReserved records the current length of f as reserved. It measures f, because Truncate may
+// have made it shorter since space was reserved.
 func (l *fileSize) recordReserved(f vfs.File) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -45,7 +45,8 @@ type page struct {
 	more   bool                 // there may be rows before last
 }
 
-// pages yields the events that q selects, page by page.
+// pages reads the events that q selects page by page and yields them. The error is errStop if
+// yield returns false.
 func pages(q engine.HistoryQuery, read func(engine.HistoryQuery) (page, error), yield func(engine.HistoryEvent, error) bool) error {
 	limited := q.Limit > 0
 	for {
@@ -145,7 +146,7 @@ func (s *Store) read(ctx context.Context, do func(*sqlite3.Conn) error) error {
 	return s.withIndexGuard(func() error { return do(r.c) })
 }
 
-// each calls do for the rows that a query yields, until it returns false.
+// each calls do for the rows that the query sql yields, until do returns false.
 func each(c *sqlite3.Conn, sql string, do func(*row) bool, args ...int64) (err error) {
 	st, _, err := c.Prepare(sql)
 	if err != nil {

@@ -52,7 +52,7 @@ type loader struct {
 	ctx             context.Context //nolint:containedctx // it lives for one call
 	c               *sqlite3.Conn
 	yield           func(engine.Record, error) bool
-	claimed         map[engine.SubqueueID]bool // by existing entities
+	claimed         map[engine.SubqueueID]bool // whether an existing entity owns the subqueue
 	sum             checksum
 	damagedContents map[engine.Key]bool
 	lastKey         engine.Key // of the last message that was read
