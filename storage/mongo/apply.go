@@ -175,7 +175,8 @@ func (s *Store) applyWindow(ctx context.Context, w *window) error {
 	return nil
 }
 
-// put applies changes in requests that each have their own time limit.
+// put applies changes in requests of up to a thousand, each with its own time limit. It returns
+// an error once the store no longer owns the namespace.
 func (s *Store) put(ctx context.Context, in collection, changes []change) error {
 	const most = 1_000
 	for len(changes) > 0 {
@@ -271,7 +272,7 @@ func (s *Store) applyMessages(ctx context.Context, w *window) error {
 }
 
 // contentOf returns a content from the window or the collections, for a message that a former
-// owner committed.
+// owner committed. It returns "" if neither has the content.
 func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.Packed, error) {
 	if c, ok := w.contents[k]; ok {
 		return c.packed, nil
@@ -284,8 +285,9 @@ func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.
 	return engine.Packed(b), nil
 }
 
-// applyDroppedContents deletes contents that no message refers to, with their bodies. Late
-// writes may bring some back; no message will ever refer to them, and the next open sweeps them.
+// applyDroppedContents deletes contents that no message refers to, with their bodies. While the
+// namespace has readers, which may need them, it leaves them to the next window. Late writes may
+// bring some back; no message will ever refer to them, and the next open sweeps them.
 func (s *Store) applyDroppedContents(ctx context.Context, w *window) error {
 	for _, k := range slices.Sorted(maps.Keys(w.contents)) {
 		if c := w.contents[k]; c.gone {

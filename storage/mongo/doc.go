@@ -33,7 +33,7 @@
 //     each record that was dropped. INVARIANT: a late writer loses, and no dropped
 //     record comes back.
 //   - The MessageIds that an entity remembers for duplicate detection are many and
-//     are dropped in the order in which they came, so they have no tombstones: their
+//     are dropped in the order in which they were added, so they have no tombstones: their
 //     documents are named after their commit, so that no name is used twice, and
 //     forgotten records up to which commit and number they are dropped. INVARIANT:
 //     forgotten is written before that part of the journal is applied; what it

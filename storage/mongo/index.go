@@ -155,7 +155,7 @@ func ignoring(err error, codes ...int) error {
 	return err
 }
 
-// A presence reports what exists under the name of an index.
+// A presence is what exists under the name of an index.
 type presence int
 
 const (

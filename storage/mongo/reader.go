@@ -21,7 +21,7 @@ type readerDoc struct {
 	Gone bool   `bson:"gone"`
 }
 
-// A reader is a registered reader, as its owner has seen it.
+// A reader is what the namespace's owner has seen of a registered reader.
 type reader struct {
 	heartbeat int64
 	since     time.Duration // when it was first seen with this beat
