@@ -136,7 +136,8 @@ type probe struct {
 	event uint64
 }
 
-// recentProbes returns the latest marks sent since a time, with their events from the server's history.
+// recentProbes returns those of the latest 100 marks that were sent at the time `since` or later,
+// with the numbers of their events in the server's history.
 func (l *load) recentProbes(ctx context.Context, since time.Time) ([]probe, error) {
 	var history struct {
 		Events []struct {

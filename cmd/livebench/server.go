@@ -99,7 +99,8 @@ func (s *server) get(ctx context.Context, path string) (status int, kind string,
 	return w.StatusCode, w.Header.Get("Content-Type"), body, time.Since(began), nil
 }
 
-// getJSON is get for JSON.
+// getJSON requests a path and decodes the JSON in the response. A status other than 200 is an
+// error.
 func (s *server) getJSON(ctx context.Context, path string, into any) error {
 	status, _, body, _, err := s.get(ctx, path)
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *server) create(ctx context.Context, name string, properties map[string]
 	return s.post(ctx, "/entities", map[string]any{"kind": "queue", "path": name, "properties": properties})
 }
 
-// A size has the resources that the server uses.
+// A size holds the amounts of the resources that the server uses.
 type size struct {
 	Heap, Resident    float64 // MB
 	Goroutines, Files float64

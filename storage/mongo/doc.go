@@ -46,7 +46,7 @@
 // none. "exact" is what the broker reads, encoded by engine/codec; the
 // fields beside it are for people. Times are dates, v is the version.
 //
-//	owners    ns/EPOCH                who had each epoch, its addresses, lease and beat
+//	owners    ns/EPOCH                the server that took each epoch: its addresses, lease and beat
 //	journal   ns/EPOCH/NUMBER         a commit (batch, token, number of parts), or a fence
 //	parts     ns/EPOCH/NUMBER/ATTEMPT/PART  the part of a commit beyond 8 MiB
 //	entities  ns/HOLDER               queues, topics, subscriptions; 0: access rules with their keys

@@ -71,7 +71,8 @@ func (c *alertsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	return w.Flush()
 }
 
-// alertPaths returns the first few entities in an alert.
+// alertPaths returns the paths of the first three entities in an alert, and an ellipsis if there
+// are more.
 func alertPaths(a api.Alert) string {
 	const most = 3
 	var out []string

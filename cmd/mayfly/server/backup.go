@@ -149,7 +149,7 @@ func writeFileAtomically(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// syncDir makes a file name durable, where the system supports it.
+// syncDir makes the file names in a folder durable, where the system supports it.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()  //nolint:errcheck // the file is complete under either name
