@@ -306,7 +306,8 @@ func (l *loader) messages() error {
 	return nil
 }
 
-// readSubqueues reads which subqueues exist, before the first window is applied.
+// readSubqueues sets s.subqueues to the subqueues of the stored entities, changed by the waiting
+// window. It is called before the first window is applied.
 func (s *Store) readSubqueues(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,7 +332,7 @@ func (s *Store) readSubqueues(ctx context.Context) error {
 	return nil
 }
 
-// readLarge reads which bodies are in chunks.
+// readLarge adds to s.large the documents of all bodies that are stored in chunks.
 func (s *Store) readLarge(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,8 @@ const (
 )
 
 // set sets the lease's usual length, and its current length for an open that follows `lost` opens
-// in a row that lost the namespace: each of them doubles the usual length, up to eight times it.
+// in a row that lost the namespace. Each of these doubles the current length, which is at most
+// eight times the usual one.
 func (l *lease) set(usual time.Duration, lost int) {
 	l.base = usual
 	l.length.Store(int64(usual << min(max(lost, 0), maxLeaseShift)))

@@ -50,7 +50,7 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 }
 
 // write runs change in a transaction, while no other write runs. The error is errTight if the
-// disk is full.
+// store is tight or becomes so; see reserve.go.
 func (s *Store) write(hard bool, change func(*writer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
