@@ -16,7 +16,7 @@ import (
 
 const (
 	applyEvery   = time.Second
-	applyBytes   = 8 << 20 // apply sooner when so many bytes wait
+	applyBytes   = 8 << 20 // bytes of waiting commits from which on apply runs at once
 	applyCommits = 2_000
 	// Limits on the applied commits that stay in the journal, for readers of a namespace that
 	// they do not own (OpenSnapshot).
@@ -380,8 +380,9 @@ func (s *Store) recordApplied(ctx context.Context, w *window) error {
 	return s.put(ctx, settings, []change{{id: id, version: int64(w.upTo), doc: marshal(d)}})
 }
 
-// trim deletes applied commits from the journal beyond those that are kept for readers. The
-// newest commit always stays, so that its number is never reused; so do fences.
+// trim deletes old applied commits from the journal, many at a time. It keeps the latest ones, up
+// to keptEntries and about keptBytes, for readers, and deletes nothing while the namespace has a
+// reader. The newest commit always stays, so that its number is never reused. Fences stay too.
 func (s *Store) trim(ctx context.Context) error {
 	most := cmp.Or(s.o.keptEntries, keptEntries)
 	bytes := int64(0)

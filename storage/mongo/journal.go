@@ -27,7 +27,7 @@ type entryDoc struct {
 	ID      string `bson:"_id"`
 	Token   string `bson:"token"`             // of the open that wrote it
 	Batch   []byte `bson:"batch,omitempty"`   // as encoded by codec.AppendBatch; the first part
-	Attempt uint64 `bson:"attempt,omitempty"` // in the parts' _ids; tells them from those of a batch that was refused half-way under the same number
+	Attempt uint64 `bson:"attempt,omitempty"` // in the parts' _ids, which thereby differ from those of a batch that was refused half-way under the same number
 	Parts   int    `bson:"parts,omitempty"`   // number of further documents in parts
 	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero means a commit
 }

@@ -84,7 +84,7 @@ type loader struct {
 	from    source
 	w       *window
 	yield   func(engine.Record, error) bool
-	claimed map[engine.SubqueueID]bool // by existing entities
+	claimed map[engine.SubqueueID]bool // whether an existing entity owns the subqueue
 	epoch   uint64                     // of the owner that loads; zero means a reader that owns nothing (OpenSnapshot)
 	last    version                    // the last commit in w; zero means the latest
 	garbage garbage

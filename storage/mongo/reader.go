@@ -38,8 +38,8 @@ const (
 
 func (n docIDs) reader(token string) string { return n.setting("reader/" + token) }
 
-// updateReaders reads which readers are registered, and deletes those that have been silent
-// for too long.
+// updateReaders sets s.readers to the registered readers, and deletes the documents of readers that
+// have been silent for readerSilence. If reading fails, s.readers stays unchanged.
 func (s *Store) updateReaders() {
 	// The next beat must not wait for this.
 	ctx, cancel := context.WithTimeout(s.lifetime, s.lease.heartbeatInterval())

@@ -130,7 +130,7 @@ func (s *Store) writeLocked(hard bool, may func() error, change func(*writer) er
 	}
 }
 
-// unwritable reports whether err is about the file or the disk and may pass by itself.
+// unwritable reports whether err means that the file cannot be written now, but perhaps later.
 func unwritable(err error) bool {
 	for _, code := range []sqlite3.ErrorCode{
 		sqlite3.FULL, sqlite3.READONLY, sqlite3.PERM, sqlite3.CANTOPEN, sqlite3.BUSY, sqlite3.LOCKED,

@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// applicationID marks the file as ours ("Mayf"), for us and for file(1).
+// applicationID ("Mayf") marks a file as a Mayfly store, for Mayfly and for file(1).
 const applicationID = 0x4d617966
 
 // The schema of a new file, and the step that migrates an older one.
