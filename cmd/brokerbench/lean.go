@@ -75,7 +75,8 @@ func (c *conn) ring() {
 	}
 }
 
-// write writes the queued frames, as many at once as there are.
+// write writes queued frames until the connection is closed. Each call of Write gets all frames
+// that are queued by then.
 func (c *conn) write() {
 	var b []byte
 	for range c.bell {

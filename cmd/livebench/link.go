@@ -128,7 +128,8 @@ func (l *link) wake() {
 	}
 }
 
-// write writes the queued frames, as many at once as there are.
+// write writes queued frames until the link ends. Each call of Write gets all frames that are
+// queued by then.
 func (l *link) write() {
 	var b []byte
 	for {

@@ -22,7 +22,7 @@ type pageTime struct {
 	Size int     `json:"size"` // bytes
 }
 
-// maxPages is how many pages a crawl finds at most.
+// maxPages is the maximum number of pages that a crawl finds.
 const maxPages = 400
 
 var links = regexp.MustCompile(`<a [^>]*?href="([^"]*)"`)

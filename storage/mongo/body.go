@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// smallBody is the longest body that is stored as one document of bodies. A longer one is
-	// split into chunks of this length.
+	// smallBody is the maximum length, in bytes, of a body that is stored as one document of the
+	// collection bodies. A longer body is split into chunks of this length.
 	smallBody = 1 << 20
 )
 

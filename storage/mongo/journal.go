@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxEntryBytes is how much of a batch one document of the journal holds; the rest is in
-	// parts.
+	// maxEntryBytes is the maximum number of bytes of a batch in one document of journal or parts.
+	// The first document is in journal, further ones are in parts.
 	maxEntryBytes = 8 << 20
 	// Limits on the commits that wait to be applied. Beyond them, Commit waits.
 	maxUnappliedCommits = 10_000

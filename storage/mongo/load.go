@@ -151,8 +151,8 @@ func each(ctx context.Context, s server, in collection, r idRange, do func(d doc
 	return nil
 }
 
-// entities yields the entities in the order of their ids, which is that of their creation: a
-// topic before its subscriptions. The access rules are among them.
+// entities yields the access rules, which are in the same collection, and then the entities in the
+// order of their ids, which is that of their creation: a topic before its subscriptions.
 func (l *loader) entities() error {
 	var all []engine.Entity
 	var access *engine.Access

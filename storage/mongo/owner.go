@@ -270,7 +270,7 @@ func (e *uncertainError) Is(target error) bool {
 // retryPause is the pause between two attempts.
 const retryPause = 50 * time.Millisecond
 
-// attempt runs one request with the usual time limit.
+// attempt runs one request with the time limit lease.patience.
 func (s *Store) attempt(ctx context.Context, do func(context.Context) error) error {
 	return s.attemptFor(ctx, s.lease.patience(), do)
 }

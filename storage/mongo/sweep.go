@@ -128,7 +128,7 @@ func (s *Store) ofEarlierEpoch(raw bson.Raw) bool {
 	return err == nil && epoch < s.epoch
 }
 
-// sweepTombstones deletes tombstones whose time is over. It does not delete them by _id,
+// sweepTombstones deletes tombstones whose purgeAt has passed. It does not delete them by _id,
 // because a rule, a session or a setting may be created again under the same _id meanwhile.
 func (s *Store) sweepTombstones(ctx context.Context) error {
 	s.mu.Lock()

@@ -69,7 +69,7 @@ func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 	return f, flags, nil
 }
 
-// errTruncated is the reason for not deleting a log.
+// errTruncated is the error of Delete for the log of a store that was truncated.
 var errTruncated = errors.New("the store was truncated: its write-ahead log is kept")
 
 // Delete deletes a file, but not the log of a store that another program has truncated. A

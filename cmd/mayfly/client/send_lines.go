@@ -68,7 +68,7 @@ func (c *sendCommand) sendLines(ctx context.Context, s cli.Streams) error {
 	}
 }
 
-// messageCountWas returns a number of messages in words, with the verb.
+// messageCountWas returns a number of messages with a verb, such as "1 message was".
 func messageCountWas(n int64) string {
 	if n == 1 {
 		return "1 message was"
