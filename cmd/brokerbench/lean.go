@@ -115,7 +115,7 @@ func (c *conn) read() {
 			return
 		}
 		if !c.r.Buffered() {
-			c.ring() // acknowledgements are written at once
+			c.ring() // nothing is left to read: write the acknowledgements
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (c *conn) handle(f wire.Frame, t *wire.Transfer, d *wire.Disposition) error
 			return err
 		}
 		if !flow.Handle.IsSet() {
-			return nil // for the session, whose window is large enough
+			return nil // a flow of the session, whose window is large enough
 		}
 		c.mu.Lock()
 		c.credit = flow.DeliveryCount.Or(0) + flow.LinkCredit.Or(0)

@@ -247,7 +247,7 @@ func (s *server) cpu() (server, clients time.Duration) {
 			n, _ := strconv.Atoi(f[i]) //nolint:errcheck // the kernel writes numbers
 			return n
 		}
-		parent, used := number(1), number(11)+number(12)+number(13)+number(14)  // of the process, and of its children that have ended
+		parent, used := number(1), number(11)+number(12)+number(13)+number(14)  // ticks of the process and of its children that have ended
 		all[pid] = process{parent, time.Duration(used) * 10 * time.Millisecond} // clock ticks of Linux
 	}
 	for pid, p := range all {

@@ -41,7 +41,8 @@ func (k soakRun) run(ctx context.Context, o options) (*report, error) {
 	}
 	r := &report{}
 	err = l.runDuring(ctx, func(ctx context.Context) error {
-		// Not a deadline: the dialer would see it pass before ctx has ended, and fail.
+		// Cancel ctx instead of giving it a deadline: the dialer would fail at the deadline before ctx
+		// has ended.
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		defer time.AfterFunc(k.lasting, stop).Stop()

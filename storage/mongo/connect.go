@@ -27,7 +27,7 @@ const (
 	maxConnecting = 16
 	// idleFor is how long an unused connection is kept.
 	idleFor = time.Minute
-	// hangUpWithin limits disconnecting after a failed attempt to connect.
+	// hangUpWithin is the time limit for disconnecting after a failed attempt to connect.
 	hangUpWithin = time.Second
 )
 

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// chunkSize is the longest body that is stored in one row, and the length of the rows of a
-	// longer one.
+	// chunkSize is the maximum length, in bytes, of a body that is stored in one row. A longer
+	// body is split into rows of this length.
 	chunkSize = 256 << 10
 	// flushEvery is the number of chunks after which a staged body is flushed, so that no
 	// flush takes long enough to delay commits noticeably.

@@ -99,7 +99,8 @@ func (c *backupCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	return err
 }
 
-// targetPath returns the target path with symbolic links resolved.
+// targetPath returns the path of the backup with symbolic links resolved, or "" for standard output.
+// It returns an error if the file exists and --force is not set.
 func (c *backupCommand) targetPath() (string, error) {
 	if c.File == "-" {
 		return "", nil

@@ -126,7 +126,7 @@ func notifyJobs(ctx context.Context, all *job.Jobs, hub *live.Hub) {
 		case <-ctx.Done():
 			return
 		}
-		changed = all.Changed() // before pages read the state
+		changed = all.Changed() // before pages read the state, so that no later change is missed
 		hub.RenderAll()
 		select {
 		case <-time.After(pace):

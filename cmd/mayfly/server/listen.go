@@ -120,7 +120,7 @@ func (c Config) certificateHosts() (names []string) {
 			continue
 		}
 		all, err := net.InterfaceAddrs()
-		if err != nil { // then they must be in --tls-name
+		if err != nil { // the addresses are unknown: users add them with --tls-name
 			continue
 		}
 		for _, a := range all {

@@ -16,7 +16,7 @@ func (c *serveCommand) parseDurations(config *Config) error {
 	for _, f := range []struct {
 		flag, text string
 		to         *time.Duration
-		never      time.Duration // the value for never; zero means that never is invalid
+		never      time.Duration // the value in config for the text "never"; zero means that this text is invalid
 	}{
 		{"--store-wait", cmp.Or(c.StoreWait, "0s"), &config.StoreWait, 0},
 		{"--lease", c.Lease, &config.Lease, 0},
