@@ -30,7 +30,8 @@ type conn struct {
 
 const frameSize = 64 << 10
 
-// dialConn opens a connection and a session.
+// dialConn opens a connection and a session. If reading or writing fails later, the connection calls
+// failed with the error.
 func dialConn(address string, failed func(error)) (*conn, error) {
 	nc, err := net.Dial("tcp", address)
 	if err != nil {

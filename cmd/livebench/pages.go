@@ -93,7 +93,7 @@ func pageOfLink(href string) (path, shape string) {
 	return u.String(), strings.Join(parts, "/") + "?" + q.Encode()
 }
 
-// timePages requests each page several times, and reports the times.
+// timePages requests each page `tries` times, and adds the times to r.
 func timePages(ctx context.Context, s *server, pages []string, tries int, r *report) error {
 	var cold, warm []time.Duration
 	for _, path := range pages {

@@ -33,7 +33,8 @@ func existingServer(dashboard string) *server {
 	return &server{Dashboard: dashboard, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: 2 * time.Minute}}
 }
 
-// start starts a server with its file in a new folder in o.dir.
+// start starts a server with additional arguments args, and with its file in a new folder in o.dir.
+// It returns once the server is ready.
 func start(ctx context.Context, o options, args ...string) (*server, error) {
 	data, err := os.MkdirTemp(o.dir, "data")
 	if err != nil {

@@ -65,7 +65,7 @@ func parsePage(body []byte) (topic string, n uint64, err error) {
 	return html.UnescapeString(string(live[1])), n, err
 }
 
-// open opens a page in a tab.
+// open opens the page at a path in a new tab, which reads its socket as `how` specifies.
 func open(ctx context.Context, s *server, path string, how readSpeed) (*tab, error) {
 	_, _, body, _, err := s.get(ctx, path)
 	if err != nil {

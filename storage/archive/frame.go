@@ -71,7 +71,8 @@ func newFrameWriter(w io.Writer) (*frameWriter, error) {
 	return f, err
 }
 
-// put writes a frame; add appends its content.
+// put writes a frame. It calls add to append the frame's content to a buffer. The error is about a
+// frame of more than maxFrameBytes, or from writing.
 func (f *frameWriter) put(kind byte, add func([]byte) []byte) error {
 	const head = 5
 	f.one = add(append(f.one[:0], kind, 0, 0, 0, 0))

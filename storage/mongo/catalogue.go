@@ -321,7 +321,7 @@ func (c *Catalogue) get(ctx context.Context, on server, id string) (d namespaceD
 	return d, bson.Unmarshal(raw, &d)
 }
 
-// eraseNamespace deletes everything that is stored under a name.
+// eraseNamespace deletes all documents of the namespace that is stored under a name.
 func eraseNamespace(ctx context.Context, on server, name string) error {
 	all := docIDs(name).all()
 	for _, in := range []collection{

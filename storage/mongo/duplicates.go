@@ -57,7 +57,8 @@ func (c *seenChange) addDrop(one seenDrop) {
 	c.added = slices.DeleteFunc(c.added, func(r seenRow) bool { return c.drops.covers(r.at, r.v.N) })
 }
 
-// addSeen adds a commit's changes to the remembered MessageIds.
+// addSeen adds to w the changes that the commit b, with the version `at`, makes to the remembered
+// MessageIds.
 func (w *window) addSeen(at version, b *engine.Batch) {
 	for _, d := range b.DropSeen {
 		w.seenOf(d.Subqueue).addDrop(seenDrop{at, d.N})

@@ -193,7 +193,8 @@ func (s *Store) sweepGarbage(ctx context.Context, found garbage) error {
 	return s.sweepOrphans(ctx, &found.foundContents)
 }
 
-// sweepSubqueue deletes the documents of a deleted subqueue.
+// sweepSubqueue deletes the documents of a deleted subqueue in the collections `from`, and its
+// document in the collection forgotten.
 func (s *Store) sweepSubqueue(ctx context.Context, h engine.SubqueueID, from ...collection) error {
 	for _, in := range from {
 		r := within(s.names.subqueue(h))

@@ -44,7 +44,8 @@ func checksummedTables() [][2]string {
 	}
 }
 
-// checksumSQL returns SQL for the sum of a row.
+// checksumSQL returns the SQL expression for the sum of a row of table. columns are the table's
+// summed columns, separated by commas.
 func checksumSQL(table, columns string) string {
 	return fmt.Sprintf("mayfly_sum('%s', %s)", table, columns)
 }

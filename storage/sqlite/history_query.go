@@ -109,7 +109,8 @@ func readPage(c *sqlite3.Conn, q engine.HistoryQuery) (p page, err error) {
 	return p, errors.Join(err, bad)
 }
 
-// selectHistory returns the statement for a page, with its arguments.
+// selectHistory returns the statement for the first page of events that q selects, with its
+// arguments. The caller must still check some conditions of q on each row.
 func selectHistory(q engine.HistoryQuery) (sql string, args []int64) {
 	// Events before Until come before the first possible event at Until.
 	end := engine.HistoryCursor{At: math.MaxInt64, Epoch: math.MaxInt64, N: math.MaxInt64}

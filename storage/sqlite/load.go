@@ -173,7 +173,8 @@ func (l *loader) each(q tableRead) (err error) {
 	return st.Err()
 }
 
-// damaged returns what to yield for a damaged row; rec is the row as read.
+// damaged returns the record to yield for the damaged row of st, or nil to yield nothing. rec is the
+// row as read. The error is for a row without which the store cannot be loaded.
 func (l *loader) damaged(table string, st *sqlite3.Stmt, rec engine.Record) (engine.Record, error) {
 	switch rec := rec.(type) {
 	case engine.StoredContent:

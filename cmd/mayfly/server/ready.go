@@ -94,7 +94,8 @@ func (p *serverRun) namespacePorts() (all []NamespacePortInfo) {
 	return all
 }
 
-// portAddress returns the address of a port of a kind, as in Ready.
+// portAddress returns the address of a port of a kind, in the form that Ready has for that kind: a
+// URL, or host and port.
 func portAddress(at net.Addr, kind string) string {
 	switch kind {
 	case KindAdmin:
