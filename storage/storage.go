@@ -42,17 +42,17 @@ type Options struct {
 	LostOpens int
 	// Owner describes this server to other servers. Its Epoch is ignored.
 	Owner engine.Owner
-	// Process identifies this process over several opens: it need not wait for the lease of a
-	// store that it owned itself. Empty means a value unique to this open.
+	// Process identifies this process across several opens, so that it need not wait for the
+	// lease of a store that it owned itself. Empty means a value unique to this open.
 	Process string
 	// Standby, if set, makes Open wait for as long as another server owns the namespace. It is
 	// called when an owner is first seen and each time the owner changes, and must return
 	// quickly. With nil, Open fails with an *engine.OwnedError.
 	Standby func(engine.Owner)
 	// Claim, if set, is called before Open takes a namespace that has had no owner for the
-	// duration free. While it returns false, Open leaves the namespace to other servers. gone is
-	// the Process of a former owner that has been silent for too long, or empty if the owner
-	// released the namespace. Claim must return quickly.
+	// duration `free`. While Claim returns false, Open leaves the namespace to other servers.
+	// `gone` is the Process of a former owner that has been silent for too long, or empty if the
+	// owner released the namespace. Claim must return quickly.
 	Claim func(free time.Duration, gone string) bool
 	// HistoryRetention is how long history is kept at most, for stores whose server can expire it.
 	// Zero means for ever.

@@ -30,7 +30,8 @@ type conn struct {
 
 const frameSize = 64 << 10
 
-// dialConn opens a connection and a session.
+// dialConn opens a connection and a session. If reading or writing fails later, the connection calls
+// failed with the error.
 func dialConn(address string, failed func(error)) (*conn, error) {
 	nc, err := net.Dial("tcp", address)
 	if err != nil {
@@ -75,7 +76,8 @@ func (c *conn) ring() {
 	}
 }
 
-// write writes the queued frames, as many at once as there are.
+// write writes queued frames until the connection is closed. Each call of Write gets all frames
+// that are queued by then.
 func (c *conn) write() {
 	var b []byte
 	for range c.bell {
@@ -114,7 +116,7 @@ func (c *conn) read() {
 			return
 		}
 		if !c.r.Buffered() {
-			c.ring() // acknowledgements are written at once
+			c.ring() // nothing is left to read: write the acknowledgements
 		}
 	}
 }
@@ -144,7 +146,7 @@ func (c *conn) handle(f wire.Frame, t *wire.Transfer, d *wire.Disposition) error
 			return err
 		}
 		if !flow.Handle.IsSet() {
-			return nil // for the session, whose window is large enough
+			return nil // a flow of the session, whose window is large enough
 		}
 		c.mu.Lock()
 		c.credit = flow.DeliveryCount.Or(0) + flow.LinkCredit.Or(0)

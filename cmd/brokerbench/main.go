@@ -111,7 +111,7 @@ func run(ctx context.Context, o options) error {
 	return w.Flush()
 }
 
-// visit measures one broker once.
+// visit measures one broker in one round and adds the figures to res.
 func visit(ctx context.Context, o options, c *contestant, round int, res results) error {
 	if o.idle > 0 && c.idle {
 		if err := idleVisit(ctx, o, c, res); err != nil {

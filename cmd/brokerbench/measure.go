@@ -14,8 +14,8 @@ import (
 
 // A client is a producer and a consumer of one queue, each with its own connection.
 type client interface {
-	// publish sends body, which it may keep. handlers.confirmed is called when the broker has
-	// confirmed it, in the order of sending.
+	// publish sends body, which it may keep. The client calls handlers.confirmed when the broker
+	// has confirmed the message, in the order of sending.
 	publish(body []byte) error
 	// settled returns how many messages were acknowledged so far, as far as the broker reports
 	// that.
@@ -35,8 +35,8 @@ const bodySize = 1024
 // patience is how long a broker may take to finish all messages.
 const patience = 30 * time.Second
 
-// throughput sends for a while, and returns lives per second and the server's CPU time per life
-// in microseconds.
+// throughput sends for the duration `lasting`, with up to `window` unconfirmed messages, and
+// returns lives per second and the server's CPU time per life in microseconds.
 func throughput(ctx context.Context, s *server, window int, lasting time.Duration) (lives, cpu float64, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -89,8 +89,8 @@ func until(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// latency sends at a steady rate, and returns percentiles of the time from sending to receiving,
-// in milliseconds.
+// latency sends `rate` messages per second for the duration `lasting`, and returns percentiles of
+// the time from sending to receiving, in milliseconds.
 func latency(ctx context.Context, s *server, rate int, lasting time.Duration) (p50, p99 float64, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -135,8 +135,8 @@ func latency(ctx context.Context, s *server, rate int, lasting time.Duration) (p
 	return at(.5), at(.99), nil
 }
 
-// idle opens connections with a receiver each, and returns the server's resident memory per
-// connection, in kilobytes.
+// idle opens n connections with a receiver each, and returns the server's additional resident
+// memory per connection, in kilobytes.
 func idle(ctx context.Context, s *server, n int) (kb float64, err error) {
 	before := s.resident()
 	var all []io.Closer

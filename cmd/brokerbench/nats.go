@@ -14,7 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// serveNATS runs a JetStream server until ctx ends. It prints its address.
+// serveNATS runs a JetStream server with its data in dir until ctx ends, and prints its address. With
+// sync, it flushes to disk before it confirms.
 func serveNATS(ctx context.Context, dir string, sync bool) error {
 	s, err := natsd.NewServer(&natsd.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: dir, SyncAlways: sync, NoSigs: true, NoLog: true})
 	if err != nil {

@@ -76,7 +76,8 @@ func (s *server) resident() int64 {
 	return 0
 }
 
-// command starts a program, with this program's standard error.
+// command starts a program with additional environment variables env and this program's standard
+// error. It returns the program's standard output.
 func command(ctx context.Context, env []string, name string, args ...string) (*exec.Cmd, io.Reader, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)

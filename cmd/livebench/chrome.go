@@ -96,7 +96,7 @@ func (c *chrome) openBlank() error {
 	return nil
 }
 
-// waitUntil waits until an expression is true in the page.
+// waitUntil waits until a JavaScript expression is true in the page, for up to 30 s.
 func (c *chrome) waitUntil(expression string) error {
 	ctx, cancel := context.WithTimeout(c.tab, 30*time.Second)
 	defer cancel()
@@ -111,7 +111,7 @@ func (c *chrome) waitUntil(expression string) error {
 	}
 }
 
-// js evaluates an expression in the page.
+// js evaluates a JavaScript expression in the page and returns its value as a T.
 func js[T any](c *chrome, expression string) (T, error) {
 	v, err := chromedp.Run(c.tab, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -120,8 +120,8 @@ func js[T any](c *chrome, expression string) (T, error) {
 	return v, nil
 }
 
-// clockOffset returns how far the page's clock is behind ours. Of several measurements it uses the
-// fastest, which is the most precise.
+// clockOffset returns how far the page's clock is behind this program's. Of several measurements
+// it uses the fastest, which is the most precise.
 func (c *chrome) clockOffset() (time.Duration, error) {
 	best, behind := time.Hour, time.Duration(0)
 	for range 30 {
@@ -138,7 +138,8 @@ func (c *chrome) clockOffset() (time.Duration, error) {
 	return behind, nil
 }
 
-// instant converts milliseconds since 1970 by a page's clock to our time.
+// instant converts `wall`, milliseconds since 1970 by a page's clock, to the time of this program's
+// clock. The page's clock is behind it by `behind`.
 func instant(wall float64, behind time.Duration) time.Time {
 	return time.UnixMicro(int64(wall * 1000)).Add(behind)
 }

@@ -98,7 +98,8 @@ func (c clientsRun) measure(ctx context.Context, o options, l *load, r *report) 
 	return nil
 }
 
-// measurePhase returns the latencies of marks in all good tabs, and the server's size afterwards.
+// measurePhase measures for the duration c.each, after a pause of a tenth of it. It returns the
+// latencies of marks in all tabs of good, and the server's size afterwards.
 func (c clientsRun) measurePhase(ctx context.Context, l *load, good tabs) ([]time.Duration, size, error) {
 	if err := pause(ctx, c.each/10); err != nil {
 		return nil, size{}, err
@@ -120,7 +121,8 @@ func (c clientsRun) measurePhase(ctx context.Context, l *load, good tabs) ([]tim
 	return took, z, err
 }
 
-// waitDisconnected waits until as many sockets as there are frozen tabs are closed, and returns the time.
+// waitDisconnected waits until the server has closed as many sockets as there are frozen tabs, and
+// returns the time since began. It returns an hour if ctx ends first or the server does not answer.
 func (c clientsRun) waitDisconnected(ctx context.Context, s *server, began time.Time) time.Duration {
 	first, err := s.size(ctx)
 	for err == nil {

@@ -152,7 +152,7 @@ func (l largeRun) fill(ctx context.Context, s *server, queues []string) error {
 	return g.Wait()
 }
 
-// sendMany sends n messages of mixed kinds, in batches.
+// sendMany sends n messages with various properties to a queue, in batches.
 func sendMany(ctx context.Context, s *server, to string, n int) error {
 	k, err := sender(ctx, s, to, nil)
 	if err != nil {
@@ -182,7 +182,8 @@ func sendMany(ctx context.Context, s *server, to string, n int) error {
 	return k.flush()
 }
 
-// seeds returns pages from which a crawl begins: the home page, and pages that only forms lead to.
+// seeds returns the pages from which a crawl begins: the home page, and pages that are reached only
+// by submitting a form.
 func (l largeRun) seeds() []string {
 	const big = home + "/q/queue-00000"
 	return []string{

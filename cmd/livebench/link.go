@@ -31,7 +31,7 @@ type link struct {
 
 	latencies *durations // from sending to confirmation; nil if not measured
 
-	// Of receivers.
+	// For receivers only.
 	received, granted, window uint32
 	receivable                func() uint32 // how many may have been received by now; nil for no limit
 }
@@ -128,7 +128,8 @@ func (l *link) wake() {
 	}
 }
 
-// write writes the queued frames, as many at once as there are.
+// write writes queued frames until the link ends. Each call of Write gets all frames that are
+// queued by then.
 func (l *link) write() {
 	var b []byte
 	for {
@@ -182,7 +183,7 @@ func (l *link) read() {
 			return
 		}
 		if !l.r.Buffered() {
-			l.wake() // acknowledgements are written at once
+			l.wake() // nothing is left to read: write the acknowledgements
 		}
 	}
 }
@@ -209,7 +210,7 @@ func (l *link) handle(f wire.Frame, t *wire.Transfer, d *wire.Disposition) error
 			return err
 		}
 		if !flow.Handle.IsSet() {
-			return nil // for the session, whose window is large enough
+			return nil // a flow of the session, whose window is large enough
 		}
 		l.mu.Lock()
 		l.credit = flow.DeliveryCount.Or(0) + flow.LinkCredit.Or(0)

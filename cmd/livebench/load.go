@@ -136,7 +136,8 @@ type probe struct {
 	event uint64
 }
 
-// recentProbes returns the latest marks sent since a time, with their events from the server's history.
+// recentProbes returns the marks that were sent after the time `since` and are among the latest 100
+// arrivals in the server's history, with the numbers of their events.
 func (l *load) recentProbes(ctx context.Context, since time.Time) ([]probe, error) {
 	var history struct {
 		Events []struct {

@@ -22,7 +22,7 @@ type pageTime struct {
 	Size int     `json:"size"` // bytes
 }
 
-// maxPages is how many pages a crawl finds at most.
+// maxPages is the maximum number of pages that a crawl finds.
 const maxPages = 400
 
 var links = regexp.MustCompile(`<a [^>]*?href="([^"]*)"`)
@@ -93,7 +93,7 @@ func pageOfLink(href string) (path, shape string) {
 	return u.String(), strings.Join(parts, "/") + "?" + q.Encode()
 }
 
-// timePages requests each page several times, and reports the times.
+// timePages requests each page `tries` times, and adds the times to r.
 func timePages(ctx context.Context, s *server, pages []string, tries int, r *report) error {
 	var cold, warm []time.Duration
 	for _, path := range pages {

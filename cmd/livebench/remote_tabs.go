@@ -84,7 +84,7 @@ func (all tabs) takeUpdates() (seen [][][2]int64, err error) {
 	return seen, nil
 }
 
-// openElsewhere opens n tabs in a separate process.
+// openElsewhere starts a separate process that opens n tabs, on the pages in turn.
 func openElsewhere(ctx context.Context, s *server, n int, pages []string) (*remoteTabs, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -111,9 +111,9 @@ func openElsewhere(ctx context.Context, s *server, n int, pages []string) (*remo
 	return r, nil
 }
 
-// idle makes a program run only when the processor is idle, if the kernel supports that.
-// lowerPriority only lowers its priority, for a browser whose long tasks are measured and must not
-// be caused by waiting.
+// idle makes a program run only when the processor is idle, if the kernel supports that, and
+// otherwise lowers its priority. For a browser whose long tasks are measured, use lowerPriority:
+// waiting for an idle processor would cause such tasks.
 func idle(c *exec.Cmd) {
 	if !prefixCommand(c, "chrt", "--idle", "0") {
 		lowerPriority(c)

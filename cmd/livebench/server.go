@@ -33,7 +33,8 @@ func existingServer(dashboard string) *server {
 	return &server{Dashboard: dashboard, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: 2 * time.Minute}}
 }
 
-// start starts a server with its file in a new folder in o.dir.
+// start starts a server with additional arguments args, and with its file in a new folder in o.dir.
+// It returns once the server is ready.
 func start(ctx context.Context, o options, args ...string) (*server, error) {
 	data, err := os.MkdirTemp(o.dir, "data")
 	if err != nil {
@@ -99,7 +100,8 @@ func (s *server) get(ctx context.Context, path string) (status int, kind string,
 	return w.StatusCode, w.Header.Get("Content-Type"), body, time.Since(began), nil
 }
 
-// getJSON is get for JSON.
+// getJSON requests a path and decodes the JSON in the response. A status other than 200 is an
+// error.
 func (s *server) getJSON(ctx context.Context, path string, into any) error {
 	status, _, body, _, err := s.get(ctx, path)
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *server) create(ctx context.Context, name string, properties map[string]
 	return s.post(ctx, "/entities", map[string]any{"kind": "queue", "path": name, "properties": properties})
 }
 
-// A size has the resources that the server uses.
+// A size holds the amounts of the resources that the server uses.
 type size struct {
 	Heap, Resident    float64 // MB
 	Goroutines, Files float64
@@ -246,7 +248,7 @@ func (s *server) cpu() (server, clients time.Duration) {
 			n, _ := strconv.Atoi(f[i]) //nolint:errcheck // the kernel writes numbers
 			return n
 		}
-		parent, used := number(1), number(11)+number(12)+number(13)+number(14)  // of the process, and of its children that have ended
+		parent, used := number(1), number(11)+number(12)+number(13)+number(14)  // ticks of the process and of its children that have ended
 		all[pid] = process{parent, time.Duration(used) * 10 * time.Millisecond} // clock ticks of Linux
 	}
 	for pid, p := range all {

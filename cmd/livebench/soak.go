@@ -41,7 +41,8 @@ func (k soakRun) run(ctx context.Context, o options) (*report, error) {
 	}
 	r := &report{}
 	err = l.runDuring(ctx, func(ctx context.Context) error {
-		// Not a deadline: the dialer would see it pass before ctx has ended, and fail.
+		// Cancel ctx instead of giving it a deadline: the dialer would fail at the deadline before ctx
+		// has ended.
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		defer time.AfterFunc(k.lasting, stop).Stop()
@@ -64,7 +65,8 @@ func (k soakRun) run(ctx context.Context, o options) (*report, error) {
 	return r, err
 }
 
-// visitor opens pages one after another.
+// visitor opens one page after another, beginning with the i-th, until ctx ends. It returns an error
+// if a page cannot be opened or its socket ends early.
 func (k soakRun) visitor(ctx context.Context, s *server, i int) error {
 	pages := tabPages()
 	for ; ctx.Err() == nil; i++ {
@@ -110,10 +112,10 @@ func (k soakRun) collectSamples(ctx context.Context, o options, s *server) (all 
 	return all, nil
 }
 
-// checkGrowth decides whether anything grows: after the first quarter, in which caches fill, the
-// line that fits the samples may rise by a tenth until the end, or by a negligible amount. For
-// memory it uses the minimum in each of twenty spans, which is what remains after a garbage
-// collection; for the others, all samples.
+// checkGrowth reports how much each resource grew, with a limit: after the first quarter of the
+// run, in which caches fill, the line that fits the samples best may rise by a tenth until the end,
+// or by a negligible amount. For memory it uses the minimum in each of twenty spans, which is what
+// remains after a garbage collection; for the other resources, all samples.
 func checkGrowth(r *report, all []sample, lasting time.Duration) {
 	spanned := lasting * 3 / 4
 	for _, what := range []struct {
@@ -137,8 +139,8 @@ func checkGrowth(r *report, all []sample, lasting time.Duration) {
 	}
 }
 
-// samplePoints returns the samples after a time as points, in seconds, and the mean. If span is not
-// zero, it returns the lowest sample of each span.
+// samplePoints returns the samples from the time `after` on as points, with x in seconds and y from
+// `of`, and the mean of y. If span is not zero, it returns the lowest sample of each span.
 func samplePoints(all []sample, after, span time.Duration, of func(sample) float64) (x, y []float64, mean float64) {
 	var end time.Duration
 	for _, s := range all {

@@ -21,8 +21,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// A tab is an open page as the server sees it: it loads the page and then sends on a socket what
-// the page's script would send.
+// A tab simulates a page that is open in a browser: it loads the page, then sends on a socket what
+// the page's script would send, and records the updates that it receives.
 type tab struct {
 	topic   string
 	conn    *websocket.Conn
@@ -65,7 +65,7 @@ func parsePage(body []byte) (topic string, n uint64, err error) {
 	return html.UnescapeString(string(live[1])), n, err
 }
 
-// open opens a page in a tab.
+// open opens the page at a path in a new tab, which reads its socket as `how` specifies.
 func open(ctx context.Context, s *server, path string, how readSpeed) (*tab, error) {
 	_, _, body, _, err := s.get(ctx, path)
 	if err != nil {
@@ -109,7 +109,8 @@ func open(ctx context.Context, s *server, path string, how readSpeed) (*tab, err
 	return t, nil
 }
 
-// read reads frames until the socket ends.
+// read reads frames until the socket ends, and records why it ended. pace is the pause between
+// pieces of 1 KiB; zero means none.
 func (t *tab) read(pace time.Duration) {
 	head := make([]byte, 512)
 	for {
@@ -187,7 +188,7 @@ func (t *tab) takeUpdates() []pageUpdate {
 	return all
 }
 
-// endError returns why the tab ended, or nil if it has not.
+// endError returns why the tab's socket ended, or nil if it is open.
 func (t *tab) endError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,7 +40,7 @@ func tabsCommand(f *flag.FlagSet) func(context.Context, options) (*report, error
 	}
 }
 
-// tabPages returns the pages of tabs, with those that change most several times.
+// tabPages returns the pages that tabs open. It lists those that change most several times.
 func tabPages() []string {
 	return []string{
 		home, home + "/expirations", queue("orders"), home, queue("marks"),
@@ -204,7 +204,8 @@ func ratios(with, without []phase, p float64) (all []float64) {
 	return all
 }
 
-// phase measures senders for a while; it calls begin at the start.
+// phase measures senders for the duration t.each, after a pause of t.settle. It calls begin when
+// the measurement begins.
 func (t tabsRun) phase(ctx context.Context, l *load, begin func()) (phase, error) {
 	if err := pause(ctx, t.settle); err != nil {
 		return phase{}, err

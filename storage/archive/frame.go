@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// firstLine begins the first line of a file; the version follows.
+// firstLine is the beginning of a file's first line, before the version.
 const firstLine = "Mayfly backup "
 
 // version is the version of the format.
@@ -32,11 +32,12 @@ const (
 )
 
 const (
-	// maxFrameBytes is how many bytes a frame may have: far more than any record.
+	// maxFrameBytes is the maximum length of a frame: far more than any record has.
 	maxFrameBytes = 64 << 20
-	// bodyFrameBytes is how many bytes of a body are in one frame.
+	// bodyFrameBytes is the length of the frames of a body, except the last one.
 	bodyFrameBytes = 256 << 10
-	// step is the size of buffers, and how many bytes a reader allocates ahead of its input.
+	// step is the size of buffers in bytes, and the most that a reader first allocates for a
+	// frame, whose length may be damaged.
 	step = 64 << 10
 )
 
@@ -70,7 +71,8 @@ func newFrameWriter(w io.Writer) (*frameWriter, error) {
 	return f, err
 }
 
-// put writes a frame; add appends its content.
+// put writes a frame. It calls add to append the frame's content to a buffer. The error is about a
+// frame of more than maxFrameBytes, or from writing.
 func (f *frameWriter) put(kind byte, add func([]byte) []byte) error {
 	const head = 5
 	f.one = add(append(f.one[:0], kind, 0, 0, 0, 0))
@@ -155,7 +157,8 @@ type frameReader struct {
 	one []byte
 }
 
-// newFrameReader reads the first line.
+// newFrameReader returns a reader of the frames of a backup. It reads the first line, and returns
+// an error for a file that is not a backup or has a newer format.
 func newFrameReader(r io.Reader) (*frameReader, error) {
 	f := &frameReader{in: &hashingReader{r: r, sum: sha256.New(), buf: make([]byte, step)}}
 	line := make([]byte, 0, 32)
@@ -226,7 +229,8 @@ func (f *frameReader) next() (kind byte, b []byte, err error) {
 	return head[0], b, nil
 }
 
-// end checks that only the sum follows the last frame, and that the sum is right.
+// end checks that only the SHA-256 of the file follows the last frame, and that it is right. It
+// returns the sum.
 func (f *frameReader) end() (sum [sha256.Size]byte, err error) {
 	switch n, err := io.ReadFull(f.z, make([]byte, 1)); {
 	case n > 0:

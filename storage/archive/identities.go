@@ -25,7 +25,7 @@ type identities struct {
 	unknown bool // mapped was called with an identity that was not added
 }
 
-// A counterRange is the range of the counters added of one epoch.
+// A counterRange is the range of the counters that were added of one epoch.
 type counterRange struct {
 	from, to uint64
 	newFrom  uint64 // counter that from is moved to
@@ -49,7 +49,8 @@ func (i *identities) add(id uint64) {
 	i.lastRange.from, i.lastRange.to = min(i.lastRange.from, n), max(i.lastRange.to, n)
 }
 
-// assign decides which new identity each added one gets in epoch.
+// assign decides which new identity in epoch each added identity gets. It returns an error if
+// there are not enough counters in one epoch.
 func (i *identities) assign(epoch uint64) error {
 	i.epoch, i.next = epoch, 1
 	for _, old := range slices.Sorted(maps.Keys(i.ranges)) {
@@ -68,7 +69,8 @@ func (i *identities) newID() uint64 {
 	return i.epoch<<counterBits | (i.next - 1)
 }
 
-// mapped returns the new identity for one that was added. Call assign first.
+// mapped returns the new identity for one that was added, or zero for zero. For an identity that
+// was not added it sets unknown and returns zero. Call assign first.
 func (i *identities) mapped(id uint64) uint64 {
 	if id == 0 {
 		return 0

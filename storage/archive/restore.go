@@ -28,8 +28,9 @@ type keySet map[engine.Key]uint64
 func (s keySet) add(k engine.Key)      { s[k/64] |= 1 << (k % 64) }
 func (s keySet) has(k engine.Key) bool { return s[k/64]&(1<<(k%64)) != 0 }
 
-// Check reads a backup from beginning to end. examine, if not nil, gets every record, and can
-// refuse the backup because of its content.
+// Check reads a backup from beginning to end. It calls examine, unless that is nil, with every
+// record, and returns its error if it refuses one. The error wraps ErrDamaged if the file is
+// damaged.
 func Check(ctx context.Context, file io.ReadSeeker, examine func(engine.Record) error) (*CheckedBackup, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read the backup: %w", err)
@@ -137,8 +138,8 @@ const (
 	eventBatch = 256
 )
 
-// flushIfFull counts a record or event of so many bytes that was added to the batch, and
-// commits the batch if it is full.
+// flushIfFull counts a record or event of `bytes` bytes that was added to the batch, and commits
+// the batch if it is full.
 func (r *restorer) flushIfFull(bytes int) error {
 	const overhead = 128
 	r.batchLen++
@@ -148,7 +149,8 @@ func (r *restorer) flushIfFull(bytes int) error {
 	return r.flush()
 }
 
-// flush commits the batch.
+// flush writes the waiting events to the history, then commits the batch and begins a new one. It
+// does not commit an empty batch.
 func (r *restorer) flush() error {
 	if err := r.flushEvents(); err != nil {
 		return err
@@ -279,7 +281,7 @@ func (r *restorer) flushEvents() error {
 	return err
 }
 
-// existingContent is the content of a store that is not empty.
+// existingContent lists the records that a store has before a restore, for removing them.
 type existingContent struct {
 	restoreMark engine.SubqueueID // of an interrupted attempt; zero means none
 	entities    []engine.Entity
@@ -287,7 +289,8 @@ type existingContent struct {
 	settings    []string // keys
 }
 
-// checkEmpty refuses a store with content that an operator may want to keep.
+// checkEmpty returns the content of the store. The error wraps ErrNotEmpty if an operator may want
+// to keep that content, because it is not the remains of an interrupted restore.
 func (r *restorer) checkEmpty() (there existingContent, err error) {
 	for rec, err := range r.into.Load(r.ctx) {
 		if err != nil {
@@ -329,8 +332,8 @@ func (r *restorer) checkEmpty() (there existingContent, err error) {
 	return there, nil
 }
 
-// removeUnfinished removes the remains of an interrupted attempt. Messages, sessions and remembered
-// MessageIds go with their subqueues.
+// removeUnfinished removes the remains of an interrupted attempt, with its history. Dropping a
+// subqueue also drops its messages, sessions and remembered MessageIds.
 func (r *restorer) removeUnfinished(there existingContent) error {
 	for _, e := range there.entities {
 		for _, id := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {

@@ -33,7 +33,7 @@ type Header struct {
 	History   bool           `json:"history"`
 }
 
-// Counts are the numbers of things in a backup.
+// Counts are the numbers of records, bodies and events in a backup.
 type Counts struct {
 	Queues        int64 `json:"queues"`
 	Topics        int64 `json:"topics"`
@@ -250,8 +250,8 @@ func (w *backupWriter) writeBody(ctx context.Context, c engine.StoredContent) (e
 	return nil
 }
 
-// block is roughly how many events are in memory at once: few enough for drivers to find them
-// in one query.
+// block is roughly the number of events that writeHistory holds in memory at once: few enough for
+// drivers to find them in one query.
 const block = 400
 
 // writeHistory writes events oldest first, though a source yields them newest first: it reads them

@@ -32,7 +32,7 @@ type Report struct {
 // Sound reports whether there are no findings.
 func (r Report) Sound() bool { return len(r.Findings) == 0 }
 
-// maxFindings is how many sentences a Report has at most.
+// maxFindings is the maximum number of Findings in a Report.
 const maxFindings = 50
 
 // An Inspector checks records one by one.
@@ -118,7 +118,8 @@ func (i *Inspector) AddRecord(r engine.Record) {
 	i.recoverPanic(func() error { return i.ns.Restore(r) })
 }
 
-// recoverPanic calls into the engine, which may panic on records that no engine wrote.
+// recoverPanic runs do, which calls the engine, and adds a finding if it returns an error or
+// panics. The engine may panic on records that no engine wrote.
 func (i *Inspector) recoverPanic(do func() error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -130,7 +131,8 @@ func (i *Inspector) recoverPanic(do func() error) {
 	}
 }
 
-// CheckBodies reads the bodies of all messages.
+// CheckBodies reads the bodies of all messages with open, and adds a finding for each that is
+// missing, cannot be read or has the wrong length. It returns an error only if ctx ends.
 func (i *Inspector) CheckBodies(ctx context.Context, open func(context.Context, engine.Key) (io.ReadSeekCloser, error)) error {
 	for _, k := range slices.Sorted(maps.Keys(i.referencedContents)) {
 		if i.bodies[k] == 0 {

@@ -44,7 +44,7 @@ func (i *Inspector) checkEntity(e engine.Entity) string {
 }
 
 // hasNewIDs reports whether the ids of e's subqueues differ from each other and from those of
-// all entities before. A topic has no dead-letter queue.
+// all entities that were checked before. It ignores zero, the DeadLetterID of a topic.
 func (i *Inspector) hasNewIDs(e engine.Entity) bool {
 	own := map[engine.SubqueueID]bool{}
 	for _, id := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {

@@ -76,8 +76,9 @@ func (s *Store) queryEvents(ctx context.Context, q engine.HistoryQuery) (all []e
 	return all, nil
 }
 
-// TrimEvents drops the events before an instant, then the oldest until the rest takes at most
-// so many bytes in encoded form. Audit events are dropped last.
+// TrimEvents drops the events before the instant `before`. Then, if `most` is positive, it drops
+// the oldest events until the rest takes at most `most` bytes in encoded form; it drops audit
+// events only after all others.
 func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

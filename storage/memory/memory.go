@@ -69,7 +69,7 @@ func (s *Store) Reopen() *Store {
 // InMemory returns true.
 func (*Store) InMemory() bool { return true }
 
-// Epoch returns 1, and one more after each Reopen.
+// Epoch returns 1 plus the number of calls of Reopen that led to s.
 func (s *Store) Epoch() uint64 { return s.reopens + 1 }
 
 // Lost returns a channel that Close closes.
@@ -326,7 +326,8 @@ func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return reader{bytes.NewReader(b)}, nil
 }
 
-// SmallBodies reads bodies as Body does, including those that were staged.
+// SmallBodies calls found with the index of each key that has a body, of any size, and that body.
+// It omits keys without a body.
 func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
 	have, err := s.smallBodies(ctx, keys)
 	if err != nil {

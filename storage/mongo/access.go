@@ -5,7 +5,7 @@ import (
 	"mayfly/engine/codec"
 )
 
-// noSubqueue stands for the namespace itself: no entity has this id.
+// noSubqueue is the id under which the namespace's own records are stored. No entity has this id.
 const noSubqueue engine.SubqueueID = 0
 
 type accessChange struct {

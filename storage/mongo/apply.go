@@ -16,7 +16,7 @@ import (
 
 const (
 	applyEvery   = time.Second
-	applyBytes   = 8 << 20 // apply sooner when so many bytes wait
+	applyBytes   = 8 << 20 // bytes of waiting commits from which on apply runs at once
 	applyCommits = 2_000
 	// Limits on the applied commits that stay in the journal, for readers of a namespace that
 	// they do not own (OpenSnapshot).
@@ -175,7 +175,8 @@ func (s *Store) applyWindow(ctx context.Context, w *window) error {
 	return nil
 }
 
-// put applies changes in requests that each have their own time limit.
+// put applies changes in requests of up to a thousand, each with its own time limit. It returns
+// an error once the store no longer owns the namespace.
 func (s *Store) put(ctx context.Context, in collection, changes []change) error {
 	const most = 1_000
 	for len(changes) > 0 {
@@ -271,7 +272,7 @@ func (s *Store) applyMessages(ctx context.Context, w *window) error {
 }
 
 // contentOf returns a content from the window or the collections, for a message that a former
-// owner committed.
+// owner committed. It returns "" if neither has the content.
 func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.Packed, error) {
 	if c, ok := w.contents[k]; ok {
 		return c.packed, nil
@@ -284,8 +285,9 @@ func (s *Store) contentOf(ctx context.Context, w *window, k engine.Key) (engine.
 	return engine.Packed(b), nil
 }
 
-// applyDroppedContents deletes contents that no message refers to, with their bodies. Late
-// writes may bring some back; no message will ever refer to them, and the next open sweeps them.
+// applyDroppedContents deletes contents that no message refers to, with their bodies. While the
+// namespace has readers, which may need them, it leaves them to the next window. Late writes may
+// bring some back; no message will ever refer to them, and the next open sweeps them.
 func (s *Store) applyDroppedContents(ctx context.Context, w *window) error {
 	for _, k := range slices.Sorted(maps.Keys(w.contents)) {
 		if c := w.contents[k]; c.gone {
@@ -378,8 +380,9 @@ func (s *Store) recordApplied(ctx context.Context, w *window) error {
 	return s.put(ctx, settings, []change{{id: id, version: int64(w.upTo), doc: marshal(d)}})
 }
 
-// trim deletes applied commits from the journal beyond those that are kept for readers. The
-// newest commit always stays, so that its number is never reused; so do fences.
+// trim deletes old applied commits from the journal, many at a time. It keeps the latest ones, up
+// to keptEntries and about keptBytes, for readers, and deletes nothing while the namespace has a
+// reader. The newest commit always stays, so that its number is never reused. Fences stay too.
 func (s *Store) trim(ctx context.Context) error {
 	most := cmp.Or(s.o.keptEntries, keptEntries)
 	bytes := int64(0)

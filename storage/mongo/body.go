@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// smallBody is the longest body that is stored as one document of bodies. A longer one is
-	// split into chunks of this length.
+	// smallBody is the maximum length, in bytes, of a body that is stored as one document of the
+	// collection bodies. A longer body is split into chunks of this length.
 	smallBody = 1 << 20
 )
 
@@ -170,7 +170,8 @@ func (s *Store) body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return memoryBody{bytes.NewReader(b)}, nil
 }
 
-// localBody returns a body that is in memory, or known to be in chunks.
+// localBody returns a body that is in memory or known to be in chunks, or false if it must be
+// searched for in the database. The error is engine.ErrMessageNotFound if the body was dropped.
 func (s *Store) localBody(k engine.Key) (io.ReadSeekCloser, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -201,7 +201,8 @@ func (c *Catalogue) sweep(ctx context.Context, on server, left []namespaceDoc) {
 	c.removedReads = reads
 }
 
-// latest returns the last document of a name and its number, or zero if there is none.
+// latest returns the document with the highest number for a name, and that number, which is zero
+// if there is none.
 func (c *Catalogue) latest(ctx context.Context, on server, name string) (d namespaceDoc, number int, err error) {
 	r := within(name)
 	r.backwards, r.limit = true, 1
@@ -320,7 +321,7 @@ func (c *Catalogue) get(ctx context.Context, on server, id string) (d namespaceD
 	return d, bson.Unmarshal(raw, &d)
 }
 
-// eraseNamespace deletes everything that is stored under a name.
+// eraseNamespace deletes all documents of the namespace that is stored under a name.
 func eraseNamespace(ctx context.Context, on server, name string) error {
 	all := docIDs(name).all()
 	for _, in := range []collection{

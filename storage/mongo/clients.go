@@ -10,9 +10,9 @@ import (
 
 // Clients are the driver's clients of one process. Users of the same connection string share
 // one client, with its connections and its monitoring of the servers, and the indexes are
-// requested once. The last user that closes disconnects. A user that waits or gives up does
-// not affect the others, for the pool grows with the requests under way unless the string
-// limits it. The zero value is ready. It is safe for concurrent use.
+// requested once. The last user that closes disconnects. A user that waits for an answer or
+// gives up does not affect the others, because the pool grows with the requests under way unless
+// the string limits it. The zero value is ready. It is safe for concurrent use.
 type Clients struct {
 	mu  sync.Mutex
 	all map[string]*sharedClient // by connection string; guarded by mu
@@ -30,8 +30,8 @@ type sharedClient struct {
 	indexed   bool          // the indexes were requested; guarded by indexLock
 }
 
-// take returns the client for a connection string, which a is parsed from; no server need be
-// reachable yet.
+// take returns the client for the connection string url, from which a was parsed, and counts one
+// more user. No server need be reachable yet.
 func (c *Clients) take(url string, a connString) (*sharedClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wall returns the time of day, for people who look at documents. The protocol does not use it.
+// wall returns the current time, for people who read documents. The protocol does not use it.
 func wall() time.Time { return time.Now() }
 
 // pause waits for d, or until ctx ends.

@@ -27,7 +27,7 @@ const (
 	maxConnecting = 16
 	// idleFor is how long an unused connection is kept.
 	idleFor = time.Minute
-	// hangUpWithin limits disconnecting after a failed attempt to connect.
+	// hangUpWithin is the time limit for disconnecting after a failed attempt to connect.
 	hangUpWithin = time.Second
 )
 
@@ -79,8 +79,8 @@ func connectTo(ctx context.Context, url string, a connString, clients *Clients, 
 	return d, d.facts, nil
 }
 
-// probe asks the server for its kind and version, and whether it authorizes us. Connecting
-// alone proves nothing: it succeeds without any server.
+// probe asks the server for its kind and version, and reads a document to check that this user is
+// authorized. Connecting alone proves nothing: it succeeds without any server.
 func (d *database) probe(ctx context.Context) error {
 	if err := d.client.Ping(ctx, readpref.Primary()); err != nil {
 		return err
@@ -144,7 +144,8 @@ func parse(text string) (connString, error) {
 	return a, nil
 }
 
-// databaseIn returns the database that a valid connection string names.
+// databaseIn returns the database that a valid connection string names, or defaultDatabase if it
+// names none. The error is about a name that cannot be used.
 func databaseIn(text string) (string, error) {
 	_, rest, _ := strings.Cut(text, "://")
 	if _, after, ok := strings.Cut(rest, "@"); ok {

@@ -189,7 +189,7 @@ func (a connString) redact(text string) string {
 	return strings.NewReplacer(a.options.Auth.Password, hidden, url.QueryEscape(a.options.Auth.Password), hidden).Replace(text)
 }
 
-// hidden replaces a secret.
+// hidden is shown in place of a secret.
 const hidden = "xxxxx"
 
 // explainConnectionString explains what is wrong with a connection string that the driver
@@ -209,7 +209,8 @@ func explainConnectionString(text string, err error) error {
 	return newConnectError(wrong+strings.TrimPrefix(err.Error(), "error parsing uri: "), err)
 }
 
-// withoutSecrets replaces everything in a connection string that may be secret.
+// withoutSecrets returns a connection string with everything replaced that may be secret, and
+// reports whether it replaced anything. It returns "" if the string has no scheme.
 func withoutSecrets(text string) (clean string, had bool) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {

@@ -33,7 +33,7 @@
 //     each record that was dropped. INVARIANT: a late writer loses, and no dropped
 //     record comes back.
 //   - The MessageIds that an entity remembers for duplicate detection are many and
-//     are dropped in the order in which they came, so they have no tombstones: their
+//     are dropped in the order in which they were added, so they have no tombstones: their
 //     documents are named after their commit, so that no name is used twice, and
 //     forgotten records up to which commit and number they are dropped. INVARIANT:
 //     forgotten is written before that part of the journal is applied; what it
@@ -46,7 +46,7 @@
 // none. "exact" is what the broker reads, encoded by engine/codec; the
 // fields beside it are for people. Times are dates, v is the version.
 //
-//	owners    ns/EPOCH                who had each epoch, its addresses, lease and beat
+//	owners    ns/EPOCH                the server that took each epoch: its addresses, lease and beat
 //	journal   ns/EPOCH/NUMBER         a commit (batch, token, number of parts), or a fence
 //	parts     ns/EPOCH/NUMBER/ATTEMPT/PART  the part of a commit beyond 8 MiB
 //	entities  ns/HOLDER               queues, topics, subscriptions; 0: access rules with their keys

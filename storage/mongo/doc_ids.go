@@ -36,7 +36,7 @@ func (n docIDs) check() error {
 // all returns the range of the namespace's _ids in a collection.
 func (n docIDs) all() idRange { return within(string(n)) }
 
-// within returns the range of the _ids below id.
+// within returns the range of the _ids that begin with id and a slash.
 func within(id string) idRange { return idRange{from: id + "/", to: id + "0"} } // 0 comes after the slash
 
 func (n docIDs) owner(epoch uint64) string { return fmt.Sprintf("%s/%08d", n, epoch) }
@@ -65,8 +65,7 @@ func (n docIDs) session(id engine.SessionID) string {
 	return n.subqueue(id.Subqueue) + "/" + url.PathEscape(id.ID)
 }
 
-// namespaceSetting returns the _id of an engine.Setting. setting returns those of the store's
-// own documents.
+// namespaceSetting returns the _id of an engine.Setting in the collection namespaceSettings.
 func (n docIDs) namespaceSetting(key string) string { return string(n) + "/" + url.PathEscape(key) }
 
 // seen returns the _id of the MessageIds that a commit stored: it is never used twice, though

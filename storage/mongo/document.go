@@ -186,9 +186,9 @@ func stateOf(m engine.Message) string {
 const purgeAfter = 7 * 24 * time.Hour
 
 // purgeAt returns when a TTL index may remove an expired message that the broker, for whatever
-// reason, has not removed. It returns nil unless the broker would simply remove the message when
-// it expires: for a message that is locked, deferred, scheduled or was delivered before, and in
-// an entity that dead-letters expired messages.
+// reason, has not removed. It returns nil if the broker would not simply remove the message when
+// it expires: if the message is locked, deferred, scheduled or was delivered before, or if its
+// entity dead-letters expired messages.
 func purgeAt(m engine.Message, in subqueue) *time.Time {
 	if m.State != engine.Active || m.Locked() || m.DeliveryCount != 0 || m.Extra != nil || m.ExpiresAt == 0 || in.path == "" || in.deadLettersExpired {
 		return nil
@@ -199,7 +199,8 @@ func purgeAt(m engine.Message, in subqueue) *time.Time {
 // latestDate is the last instant that every tool can show: the end of the year 9999.
 const latestDate engine.Instant = 253402300799999
 
-// date returns an instant for people, or nil if it is zero or cannot be shown.
+// date converts an instant to a BSON date for people. It returns nil if the instant is not
+// positive or is after latestDate.
 func date(i engine.Instant) *time.Time {
 	if i <= 0 || i > latestDate {
 		return nil
@@ -208,7 +209,7 @@ func date(i engine.Instant) *time.Time {
 	return &t
 }
 
-// text returns s as valid UTF-8.
+// text returns s with U+FFFD in place of invalid UTF-8.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // marshal encodes one of the documents above, which cannot fail.

@@ -57,7 +57,8 @@ func (d *database) close(ctx context.Context) error {
 	return d.client.release(ctx)
 }
 
-// session starts a session; end records its operation time and ends it.
+// session starts a session, and returns a context for the operations in it. end records the
+// session's operation time and ends it.
 func (d *database) session(ctx context.Context) (_ context.Context, end func(), err error) {
 	if !d.facts.sessions { // a single server, which answers in order
 		return ctx, func() {}, nil
@@ -87,7 +88,8 @@ func (d *database) session(ctx context.Context) (_ context.Context, end func(), 
 	}, nil
 }
 
-// withCollection runs an operation in a session and classifies its error.
+// withCollection runs f, an operation on a collection, in a session and classifies its error.
+// `what` describes the operation in the error.
 func (d *database) withCollection(ctx context.Context, what string, in collection, f func(context.Context, *mongo.Collection) error) error {
 	ctx, end, err := d.session(ctx)
 	if err == nil {

@@ -29,12 +29,13 @@ type seenDrop struct {
 // replaces it, so there are several only if numbers have started again from a lower one.
 type seenDrops []seenDrop
 
-// with returns f with one added, and without the drops that one replaces.
+// with returns a copy of f with the drop `one` added, and without the drops that it replaces.
 func (f seenDrops) with(one seenDrop) seenDrops {
 	return append(slices.DeleteFunc(slices.Clone(f), func(o seenDrop) bool { return o.n <= one.n && o.at <= one.at }), one)
 }
 
-// covers reports whether the MessageIds that the commit at stored under number n are dropped.
+// covers reports whether the MessageIds are dropped that the commit with the version `at` stored
+// under number n.
 func (f seenDrops) covers(at version, n uint64) bool {
 	return slices.ContainsFunc(f, func(o seenDrop) bool { return at < o.at && n <= o.n })
 }
@@ -56,7 +57,8 @@ func (c *seenChange) addDrop(one seenDrop) {
 	c.added = slices.DeleteFunc(c.added, func(r seenRow) bool { return c.drops.covers(r.at, r.v.N) })
 }
 
-// addSeen adds a commit's changes to the remembered MessageIds.
+// addSeen adds to w the changes that the commit b, with the version `at`, makes to the remembered
+// MessageIds.
 func (w *window) addSeen(at version, b *engine.Batch) {
 	for _, d := range b.DropSeen {
 		w.seenOf(d.Subqueue).addDrop(seenDrop{at, d.N})
@@ -76,7 +78,7 @@ func (w *window) seenOf(h engine.SubqueueID) *seenChange {
 	return c
 }
 
-// entitiesWithSeenDrops returns the entities some of whose MessageIds are dropped.
+// entitiesWithSeenDrops returns the entities whose MessageIds the window drops, in part or all.
 func (w *window) entitiesWithSeenDrops() map[engine.SubqueueID]bool {
 	all := map[engine.SubqueueID]bool{}
 	for h, c := range w.seen {

@@ -254,7 +254,9 @@ func parseEventDoc(raw bson.Raw) (e engine.HistoryEvent, err error) {
 	return e, nil
 }
 
-// TrimEvents removes the oldest events. Audit events are removed by age alone.
+// TrimEvents removes the events before the instant `before`, unless it is zero. Then, if `most` is
+// not zero, it removes the oldest events other than audit events until no more than `most` bytes
+// of history are left.
 func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -288,7 +290,7 @@ func (s *Store) trimEvents(ctx context.Context, before engine.Instant, most int6
 	return s.deleteOldest(ctx, r, most)
 }
 
-// countHistory adds up the size of the history on the first call.
+// countHistory sets s.historyBytes to the total size of the stored events, unless it is known.
 func (s *Store) countHistory(ctx context.Context) error {
 	s.historyMu.Lock()
 	defer s.historyMu.Unlock()
@@ -309,8 +311,8 @@ func (s *Store) countHistory(ctx context.Context) error {
 	return nil
 }
 
-// deleteOldest deletes the oldest events of a range until no more than most bytes of history
-// are left, or the whole range if most is zero.
+// deleteOldest deletes the oldest events of a range until no more than `most` bytes of history
+// are left, or the whole range if `most` is zero.
 func (s *Store) deleteOldest(ctx context.Context, r idRange, most int64) error {
 	r.limit, r.fields = sweptOnce, []string{"bytes"}
 	for {

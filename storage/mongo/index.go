@@ -30,7 +30,8 @@ type index struct {
 	ttl           bool   // documents are deleted when the instant in the field has passed
 }
 
-// indexes serve people who look at documents, and sweeping; the store itself reads by _id.
+// indexes returns the indexes that should exist. They make sweeping and people's own queries
+// faster; the store itself reads by _id.
 func indexes() []index {
 	all := []index{
 		{in: messages, name: "mayfly_path", fields: []string{"ns", "path", "seq"}},
@@ -155,7 +156,7 @@ func ignoring(err error, codes ...int) error {
 	return err
 }
 
-// A presence reports what exists under the name of an index.
+// A presence is what exists under the name of an index.
 type presence int
 
 const (

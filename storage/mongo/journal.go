@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxEntryBytes is how much of a batch one document of the journal holds; the rest is in
-	// parts.
+	// maxEntryBytes is the maximum number of bytes of a batch in one document of journal or parts.
+	// The first document is in journal, further ones are in parts.
 	maxEntryBytes = 8 << 20
 	// Limits on the commits that wait to be applied. Beyond them, Commit waits.
 	maxUnappliedCommits = 10_000
@@ -27,7 +27,7 @@ type entryDoc struct {
 	ID      string `bson:"_id"`
 	Token   string `bson:"token"`             // of the open that wrote it
 	Batch   []byte `bson:"batch,omitempty"`   // as encoded by codec.AppendBatch; the first part
-	Attempt uint64 `bson:"attempt,omitempty"` // in the parts' _ids; tells them from those of a batch that was refused half-way under the same number
+	Attempt uint64 `bson:"attempt,omitempty"` // in the parts' _ids, which thereby differ from those of a batch that was refused half-way under the same number
 	Parts   int    `bson:"parts,omitempty"`   // number of further documents in parts
 	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero means a commit
 }
@@ -37,7 +37,10 @@ type partDoc struct {
 	Bytes []byte `bson:"bytes"`
 }
 
-// Commit inserts the batch under the next number of the journal.
+// Commit inserts the batch into the journal under the next number. It first waits while too many
+// commits are not applied yet. If the error of the insertion wraps engine.ErrUnwritable, the
+// batch was not committed and the store remains usable; after any other, all further commits
+// fail.
 func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -81,7 +84,8 @@ func (s *Store) commit(ctx context.Context, b *engine.Batch) error {
 // errDeadline means that the lease ended before the outcome was known.
 var errDeadline = errors.New("MongoDB did not answer before the lease ended")
 
-// write makes the batch durable, split into parts if it is large.
+// write makes the batch durable, split into parts if it is large. The error is engine.ErrFenced,
+// and the store has ended, if another open wrote the document of the journal with this number.
 func (s *Store) write(ctx context.Context, at version, batch []byte) (entry, error) {
 	e := entry{at: at, attempt: s.attempts.Add(1), bytes: int64(len(batch))}
 	for rest := batch[min(len(batch), maxEntryBytes):]; len(rest) > 0; rest = rest[min(len(rest), maxEntryBytes):] {
@@ -284,7 +288,8 @@ func (s *Store) replayFrom(ctx context.Context, mark version, w *window) error {
 	return nil
 }
 
-// replayEpoch reads the commits of an epoch after the n-th.
+// replayEpoch adds to w the commits of an epoch after the n-th, up to the fence. The error wraps
+// errGap if one of them, or the fence, is missing.
 func (s *Store) replayEpoch(ctx context.Context, epoch, n uint64, w *window) error {
 	r := idRange{from: s.names.entry(versionOf(epoch, n+1)), to: within(s.names.epoch(epoch)).to}
 	for raw, err := range s.s.Range(ctx, journal, r) {
@@ -317,7 +322,8 @@ func (s *Store) replayEpoch(ctx context.Context, epoch, n uint64, w *window) err
 	return fmt.Errorf("%w: no fence follows commit %d", errGap, n)
 }
 
-// batch puts a commit together from its parts.
+// batch reads the further parts of the commit d and decodes it. The error wraps errGap if a part
+// is missing.
 func (s *Store) batch(ctx context.Context, at version, d entryDoc) (*engine.Batch, entry, error) {
 	raw := d.Batch
 	for i := range d.Parts {

@@ -84,7 +84,7 @@ type loader struct {
 	from    source
 	w       *window
 	yield   func(engine.Record, error) bool
-	claimed map[engine.SubqueueID]bool // by existing entities
+	claimed map[engine.SubqueueID]bool // whether an existing entity owns the subqueue
 	epoch   uint64                     // of the owner that loads; zero means a reader that owns nothing (OpenSnapshot)
 	last    version                    // the last commit in w; zero means the latest
 	garbage garbage
@@ -151,8 +151,8 @@ func each(ctx context.Context, s server, in collection, r idRange, do func(d doc
 	return nil
 }
 
-// entities yields the entities in the order of their ids, which is that of their creation: a
-// topic before its subscriptions. The access rules are among them.
+// entities yields the access rules, which are in the same collection, and then the entities in the
+// order of their ids, which is that of their creation: a topic before its subscriptions.
 func (l *loader) entities() error {
 	var all []engine.Entity
 	var access *engine.Access
@@ -306,7 +306,8 @@ func (l *loader) messages() error {
 	return nil
 }
 
-// readSubqueues reads which subqueues exist, before the first window is applied.
+// readSubqueues sets s.subqueues to the subqueues of the stored entities, changed by the waiting
+// window. It is called before the first window is applied.
 func (s *Store) readSubqueues(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,7 +332,7 @@ func (s *Store) readSubqueues(ctx context.Context) error {
 	return nil
 }
 
-// readLarge reads which bodies are in chunks.
+// readLarge adds to s.large the documents of all bodies that are stored in chunks.
 func (s *Store) readLarge(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

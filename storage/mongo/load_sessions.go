@@ -57,8 +57,8 @@ func (l *loader) seen() error {
 			gone[h] = gone[h].with(d)
 		}
 	}
-	// before yields the window's rows of an entity up to those of a document. It reports
-	// whether the window had the document's row too.
+	// before yields the window's rows of an entity up to and including the row of the document
+	// with the version `at` and the number n. It reports whether the window had that row.
 	before := func(h engine.SubqueueID, at version, n uint64) (met bool, err error) {
 		for len(rows[h]) > 0 && !met {
 			r := rows[h][0]

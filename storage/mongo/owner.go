@@ -12,7 +12,8 @@ import (
 	"mayfly/engine"
 )
 
-// ownerDoc is a document of owners: who took an epoch, and its latest beat.
+// ownerDoc is a document of the collection owners: the server that took an epoch, and its latest
+// beat.
 type ownerDoc struct {
 	ID        string    `bson:"_id"`
 	V         int64     `bson:"v"` // incremented with each beat
@@ -54,7 +55,9 @@ const (
 	quickHeartbeats = 10
 )
 
-// set sets the length of the lease for an open after lost opens in a row that lost the namespace.
+// set sets the lease's usual length, and its current length for an open that follows `lost` opens
+// in a row that lost the namespace. Each of these doubles the current length, which is at most
+// eight times the usual one.
 func (l *lease) set(usual time.Duration, lost int) {
 	l.base = usual
 	l.length.Store(int64(usual << min(max(lost, 0), maxLeaseShift)))
@@ -63,7 +66,8 @@ func (l *lease) set(usual time.Duration, lost int) {
 // current returns the current length of the lease.
 func (l *lease) current() time.Duration { return time.Duration(l.length.Load()) }
 
-// deadline returns when an owner must stop if it sent its last successful beat at heard.
+// deadline returns when an owner must stop if it sent its last successful beat at the time
+// `heard`: a fifth of the lease before its end.
 func (l *lease) deadline(heard time.Duration) time.Duration {
 	return heard + l.current() - l.current()/5
 }
@@ -147,8 +151,9 @@ func (s *Store) acquire(ctx context.Context) error {
 	}
 }
 
-// mayClaim reports whether this server may take the namespace, which has no live owner. It always
-// may if this process was the owner and could not release the namespace.
+// mayClaim reports whether this server may take the namespace, which has had no live owner for
+// the duration `free`. It always may if this process was the owner and could not release the
+// namespace. last is the last owner, nil if there was none; silent means that its lease ran out.
 func (s *Store) mayClaim(last *ownerDoc, free time.Duration, silent bool) bool {
 	if s.o.Claim == nil || last != nil && last.Process == s.o.Process && !last.Released {
 		return true
@@ -188,7 +193,8 @@ func (s *Store) latestOwner(ctx context.Context) (*ownerDoc, error) {
 // maxEpoch is how many epochs fit into a Key.
 const maxEpoch = 1<<24 - 1
 
-// claim tries to become the owner of an epoch. The lease runs from before the first attempt.
+// claim tries to become the owner of an epoch, and returns false if another server has taken it.
+// The lease runs from before the first attempt.
 func (s *Store) claim(ctx context.Context, epoch uint64) (bool, error) {
 	if epoch > maxEpoch {
 		return false, fmt.Errorf("the namespace was opened %d times, the maximum", maxEpoch)
@@ -264,7 +270,7 @@ func (e *uncertainError) Is(target error) bool {
 // retryPause is the pause between two attempts.
 const retryPause = 50 * time.Millisecond
 
-// attempt runs one request with the usual time limit.
+// attempt runs one request with the time limit lease.patience.
 func (s *Store) attempt(ctx context.Context, do func(context.Context) error) error {
 	return s.attemptFor(ctx, s.lease.patience(), do)
 }

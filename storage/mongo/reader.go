@@ -21,7 +21,7 @@ type readerDoc struct {
 	Gone bool   `bson:"gone"`
 }
 
-// A reader is a registered reader, as its owner has seen it.
+// A reader is what the namespace's owner has seen of a registered reader.
 type reader struct {
 	heartbeat int64
 	since     time.Duration // when it was first seen with this beat
@@ -38,8 +38,8 @@ const (
 
 func (n docIDs) reader(token string) string { return n.setting("reader/" + token) }
 
-// updateReaders reads which readers are registered, and deletes those that have been silent
-// for too long.
+// updateReaders sets s.readers to the registered readers, and deletes the documents of readers that
+// have been silent for readerSilence. If reading fails, s.readers stays unchanged.
 func (s *Store) updateReaders() {
 	// The next beat must not wait for this.
 	ctx, cancel := context.WithTimeout(s.lifetime, s.lease.heartbeatInterval())

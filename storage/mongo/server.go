@@ -28,8 +28,8 @@ type server interface {
 	Insert(ctx context.Context, in collection, doc bson.Raw) error
 	// Get returns a document, or nil if there is none.
 	Get(ctx context.Context, in collection, id string) (bson.Raw, error)
-	// Range reads documents from one _id to before another, in order or backwards; at most
-	// limit of them, if limit is not zero. A yielded document is valid until the next step.
+	// Range yields the documents of r in the order of their _ids, or backwards, and at most
+	// r.limit of them unless that is zero. A document is valid until the next one is yielded.
 	Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error]
 	// Apply makes changes that are idempotent in any order. After an error some of them may
 	// have been made, or may still be made.
@@ -84,7 +84,7 @@ const (
 	settings collection = "settings" // of the store itself
 	// Settings of the namespace, engine.Setting.
 	namespaceSettings collection = "namespaceSettings"
-	// Up to where documents of seen are dropped.
+	// Which documents of seen are dropped.
 	seenDropsColl collection = "forgotten"
 	history       collection = "history"
 )

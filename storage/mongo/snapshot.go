@@ -108,8 +108,9 @@ func (l *Snapshot) load(ctx context.Context, yield func(engine.Record, error) bo
 	return err
 }
 
-// readJournal reads the journal from the mark to its current end, through fences, and returns the
-// last commit's version.
+// readJournal adds to w the commits after the version `at`, up to the current end of the journal,
+// across epochs. It returns the version of the last commit or fence. The error wraps errGap if a
+// document of the journal is missing.
 func (s *Store) readJournal(ctx context.Context, at version, w *window) (version, error) {
 	r := s.names.all()
 	r.from = s.names.entry(at) + "\x00"

@@ -48,18 +48,20 @@ type Options struct {
 	// doubles the lease of this open, up to eight times its length, until MongoDB is quick again.
 	LostOpens int
 	Owner     engine.Owner // describes this server to other servers; its Epoch is ignored
-	// Process is the same for every open by one process: it need not wait for the lease of a
-	// store that it closed without being able to release it. Zero means unique to this open.
+	// Process is the same for every open by one process, so that an open need not wait for the
+	// lease of a store that this process closed without being able to release it. Empty means a
+	// value unique to this open.
 	Process string
 	// Standby is called when another server owns the namespace, once for each owner; Open then
 	// waits as long as it takes. With nil, Open fails with an *engine.OwnedError if the owner
 	// is alive.
 	Standby func(engine.Owner)
 	// Claim, if set, is called before Open takes a namespace that has had no owner for the
-	// duration free, as far as this server has seen. While it returns false, Open leaves the
-	// namespace to other servers. gone is the Process of a former owner that has been silent
-	// for too long, or empty if the owner released the namespace. Claim must return quickly. It
-	// is not called for a namespace that this process owned itself and could not release.
+	// duration `free`, as far as this server has seen. While Claim returns false, Open leaves
+	// the namespace to other servers. `gone` is the Process of a former owner that has been
+	// silent for too long, or empty if the owner released the namespace. Claim must return
+	// quickly. It is not called for a namespace that this process owned itself and could not
+	// release.
 	Claim func(free time.Duration, gone string) bool
 	// HistoryRetention is the age at which the owner removes events. As a backstop, a TTL index may
 	// remove events that are a day older. Zero means no TTL index.
@@ -67,7 +69,7 @@ type Options struct {
 
 	clock       func() time.Duration // for tests
 	weaken      weaken
-	keptEntries int // applied commits that stay in the journal; zero means keptEntries
+	keptEntries int // applied commits that stay in the journal; zero means the constant keptEntries
 }
 
 // weaken switches off the protocol's safeguards, one by one, so that a test can show that each
@@ -75,7 +77,7 @@ type Options struct {
 type weaken struct {
 	fence     bool // the former epoch is not closed
 	selfFence bool // the owner ignores the end of its lease
-	forgotten bool // forgotten is not written
+	forgotten bool // the collection forgotten is not written
 }
 
 // A Store is a namespace in a database. It is safe for concurrent use; commits run one at a
@@ -309,7 +311,8 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // the lease could not be renewed in time.
 func (s *Store) Lost() <-chan struct{} { return s.lifetime.Done() }
 
-// endOwnership ends the store: from now on it commits and answers nothing.
+// endOwnership ends the store: from now on it commits and answers nothing. why is the reason,
+// which later calls return.
 func (s *Store) endOwnership(why error) {
 	if s.lifetime.Err() == nil {
 		s.log.Warn("the namespace was lost to another server", "namespace", s.names, "epoch", s.epoch, "err", why)
@@ -317,7 +320,8 @@ func (s *Store) endOwnership(why error) {
 	s.end(why)
 }
 
-// endReason returns the reason why the store has ended.
+// endReason returns the reason why the store has ended, or engine.ErrFenced if its lease is over
+// but the store has not been ended yet.
 func (s *Store) endReason() error {
 	if why := context.Cause(s.lifetime); why != nil {
 		return why
@@ -325,14 +329,16 @@ func (s *Store) endReason() error {
 	return engine.ErrFenced
 }
 
-// withLifetime returns a context that also ends when the store does.
+// withLifetime returns a context that also ends when the store does, and a function that releases
+// it.
 func (s *Store) withLifetime(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.lifetime, func() { cancel(context.Cause(s.lifetime)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// enter makes Close wait until leave is called.
+// enter makes Close wait until leave is called. It does not wait itself, and returns an error if
+// ctx has ended or the store is closed.
 func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -346,7 +352,9 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	return s.calls.Done, nil
 }
 
-// The limits on how long Close waits for work that may be skipped, and for work in progress.
+// applyPatience limits how long Close waits for commits to be applied, which the next open can do
+// too. closePatience limits how long it then takes to release the namespace and disconnect;
+// lostPatience does so if the namespace was lost or a commit has failed.
 const (
 	applyPatience = 3 * time.Second
 	closePatience = 3 * time.Second

@@ -14,7 +14,7 @@ import (
 
 const (
 	sweptOnce  = 1_000
-	sweepPause = 20 * time.Millisecond // left to other requests between two slices
+	sweepPause = 20 * time.Millisecond // between two requests, for the requests of commits
 	sweepEvery = 10 * time.Minute      // on servers without TTL indexes
 )
 
@@ -28,8 +28,8 @@ type garbage struct {
 	foundContents keySet                     // contents that a load found; bodies of others are deleted; empty if not from a load
 }
 
-// sweep deletes documents that are no longer needed, in slices, until the store ends. It may
-// be interrupted at any time: the next open finds the remaining documents.
+// sweep deletes documents that are no longer needed, up to a thousand at a time, until the store
+// ends. It may be interrupted at any time: the next open finds the remaining documents.
 func (s *Store) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -72,7 +72,8 @@ func (s *Store) waitForNoReaders(ctx context.Context) error {
 	return nil
 }
 
-// sweepSlices deletes the documents of a range that unwanted selects.
+// sweepSlices deletes those documents of a range for which unwanted returns true, or all of them
+// if unwanted is nil. It reads sweptOnce documents at a time and pauses in between.
 func (s *Store) sweepSlices(ctx context.Context, in collection, r idRange, unwanted func(bson.Raw) bool) error {
 	r.limit = sweptOnce
 	for {
@@ -101,8 +102,8 @@ func (s *Store) sweepSlices(ctx context.Context, in collection, r idRange, unwan
 	}
 }
 
-// sweepJournal deletes commits before the mark that a trim missed or a late insert brought
-// back. Fences stay.
+// sweepJournal deletes applied commits of earlier epochs, with their parts, that a trim missed or
+// a late insert brought back. Fences stay.
 func (s *Store) sweepJournal(ctx context.Context) error {
 	mark, err := s.readApplied(ctx)
 	if err != nil || mark.V == 0 {
@@ -127,7 +128,7 @@ func (s *Store) ofEarlierEpoch(raw bson.Raw) bool {
 	return err == nil && epoch < s.epoch
 }
 
-// sweepTombstones deletes tombstones whose time is over. It does not delete them by _id,
+// sweepTombstones deletes tombstones whose purgeAt has passed. It does not delete them by _id,
 // because a rule, a session or a setting may be created again under the same _id meanwhile.
 func (s *Store) sweepTombstones(ctx context.Context) error {
 	s.mu.Lock()
@@ -192,7 +193,8 @@ func (s *Store) sweepGarbage(ctx context.Context, found garbage) error {
 	return s.sweepOrphans(ctx, &found.foundContents)
 }
 
-// sweepSubqueue deletes the documents of a deleted subqueue.
+// sweepSubqueue deletes the documents of a deleted subqueue in the collections `from`, and its
+// document in the collection forgotten.
 func (s *Store) sweepSubqueue(ctx context.Context, h engine.SubqueueID, from ...collection) error {
 	for _, in := range from {
 		r := within(s.names.subqueue(h))
@@ -204,8 +206,8 @@ func (s *Store) sweepSubqueue(ctx context.Context, h engine.SubqueueID, from ...
 	return s.delete(ctx, seenDropsColl, []string{s.names.subqueue(h)})
 }
 
-// orphan reports whether a body is of an earlier epoch and belongs to no content, neither to
-// one that the load found nor to a later one. It is called with mu held.
+// orphan reports whether the body k is of an earlier epoch and belongs to no content, neither to
+// one in met, which the load found, nor to a later one. It is called with mu held.
 func (s *Store) orphan(k engine.Key, met *keySet) bool {
 	if uint64(k)>>40 >= s.epoch || met.has(k) || s.storedContents.has(k) || s.staged[k] {
 		return false
@@ -262,7 +264,7 @@ func (s *Store) sweepBody(ctx context.Context, l largeDoc) error {
 		return err
 	}
 	s.mu.Lock()
-	if s.bodyReaders[k] > 0 { // its last reader wakes us
+	if s.bodyReaders[k] > 0 { // when its last reader is closed, sweep runs again
 		s.bodiesToDelete = append(s.bodiesToDelete, l)
 		s.mu.Unlock()
 		return nil

@@ -122,7 +122,8 @@ func (w *window) add(at version, b *engine.Batch, held storedKeys) {
 	w.dropSubqueues(at, b.DropSubqueues, held)
 }
 
-// addDefinitions is add for records that seldom change in a busy broker.
+// addDefinitions adds the records of a commit that seldom change in a busy broker: access rules,
+// settings, entities, rules, meters and sessions; and its audit events.
 func (w *window) addDefinitions(at version, b *engine.Batch) {
 	if b.Access != nil {
 		w.access = &accessChange{at: at, a: *b.Access}

@@ -31,7 +31,7 @@ const (
 	sweepRetry = 30 * time.Second
 )
 
-// wake makes the receiver of c run once more.
+// wake sends to c, which holds one value, unless it is full, so that the receiver runs once more.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -39,8 +39,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// requestCheckpoint requests a checkpoint if the log, of so many pages, has grown enough. The
-// writer calls it after every commit.
+// requestCheckpoint requests a checkpoint if the log, which is `pages` pages long, has at least
+// checkpointPages pages that are not in the file yet. The writer calls it after every commit.
 func (s *Store) requestCheckpoint(pages int) {
 	moved := int(s.checkpointed.Load())
 	if pages < moved { // the log has started again
@@ -128,7 +128,7 @@ func (s *Store) sweepLoop(ctx context.Context) {
 	}
 }
 
-// sweep deletes everything that was dropped, in slices.
+// sweep deletes everything that was dropped, in short transactions.
 func (s *Store) sweep(ctx context.Context) error {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
@@ -159,8 +159,8 @@ func (s *Store) sweep(ctx context.Context) error {
 	return nil
 }
 
-// slices runs change, each time in a transaction of its own, until it reports that there is no
-// more to do.
+// slices runs change repeatedly, each time in a transaction of its own and with a pause after it,
+// until change reports that there is no more to do.
 func (s *Store) slices(ctx context.Context, change func(*writer) (more bool, err error)) error {
 	for more := true; more; {
 		if err := s.slice(ctx, func(w *writer) (err error) {

@@ -12,18 +12,19 @@ import (
 )
 
 const (
-	// chunkSize is the longest body that is stored in one row, and the length of the rows of a
-	// longer one.
+	// chunkSize is the maximum length, in bytes, of a body that is stored in one row. A longer
+	// body is split into rows of this length.
 	chunkSize = 256 << 10
-	// flushEvery is after how many chunks a staged body is flushed, so that no flush takes
-	// long enough to delay commits noticeably.
+	// flushEvery is the number of chunks after which a staged body is flushed, so that no
+	// flush takes long enough to delay commits noticeably.
 	flushEvery = 4
-	// stagePause is left to commits after a chunk, if there were any since the previous one.
+	// stagePause is how long Stage pauses before a chunk if commits ran since the previous one.
 	stagePause = 4 * time.Millisecond
 )
 
 // Stage writes the body in chunks, each in its own transaction, so that commits can run in
-// between. Its errors are those of Commit; after an error the body is swept.
+// between. Its errors are those of Commit; after an error, a sweep deletes the chunks that were
+// written.
 func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	s.unreferenced.addStaged(k)
 	if err := s.stage(ctx, k, body); err != nil {
@@ -126,8 +127,8 @@ func (w *writer) large(k engine.Key, size int64) error {
 	return r.run()
 }
 
-// Body opens a body. A body of a single row is read at once; of a longer one, one chunk at a
-// time is in memory.
+// Body opens a body. It reads a body of a single row at once, and holds one chunk of a longer
+// body in memory at a time. The error wraps engine.ErrMessageNotFound if there is no such body.
 func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	var b io.ReadSeekCloser
 	err := s.withIndexGuard(func() (err error) {
@@ -140,7 +141,9 @@ func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return b, nil
 }
 
-// SmallBodies reads bodies of a single row in one transaction.
+// SmallBodies reads, in one transaction, those bodies of keys that are stored in a single row.
+// It calls found with the index of each key and its body, which is valid during the call, and
+// omits missing, longer and damaged bodies.
 func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
 	if err := s.withIndexGuard(func() error { return s.smallBodies(ctx, keys, found) }); err != nil {
 		return fmt.Errorf("%d bodies: %w", len(keys), err)

@@ -45,7 +45,8 @@ func (c Catalogue) StorePath(name string) string {
 
 func (c Catalogue) dir() string { return c.Path + namespacesSuffix }
 
-// namespacesSuffix is the suffix of the folder's name.
+// namespacesSuffix is appended to the path of a store's file to name the folder of the other
+// namespaces.
 const namespacesSuffix = ".namespaces"
 
 // NamespaceOf returns the name of the namespace whose store is in the file path, or "" if the
@@ -184,7 +185,8 @@ func (c Catalogue) Change(_ context.Context, s namespaces.Spec) error {
 	return syncFolder(at)
 }
 
-// Remove implements [namespaces.Catalogue]: it moves the folder aside, atomically.
+// Remove implements [namespaces.Catalogue]. It calls closed, then moves the folder aside
+// atomically and returns its new path.
 func (c Catalogue) Remove(_ context.Context, s namespaces.Spec, closed func() error) (aside string, err error) {
 	at := filepath.Join(c.dir(), s.Name)
 	if err := closed(); err != nil {

@@ -44,7 +44,8 @@ func checksummedTables() [][2]string {
 	}
 }
 
-// checksumSQL returns SQL for the sum of a row.
+// checksumSQL returns the SQL expression for the sum of a row of table. columns are the table's
+// summed columns, separated by commas.
 func checksumSQL(table, columns string) string {
 	return fmt.Sprintf("mayfly_sum('%s', %s)", table, columns)
 }
@@ -147,8 +148,9 @@ func inBrackets(name string) string {
 	return " (" + name + ")"
 }
 
-// checkSmall checks the tables that Load does not yield. A wrong number in one of them could
-// cause live messages to be swept, or an identity to be assigned twice.
+// checkSmall checks the sums in the tables that Load does not yield, and returns an error for a
+// damaged row. A wrong number in one of them could cause live messages to be swept, or an
+// identity to be assigned twice.
 func checkSmall(c *sqlite3.Conn) error {
 	for _, t := range checksummedTables() {
 		switch t[0] {
@@ -184,8 +186,9 @@ const (
 // errBody means that a body is damaged.
 var errBody = fmt.Errorf("%w: the checksum of a body does not match", engine.ErrDamaged)
 
-// readBody runs a statement for a body of one row, or for a chunk, and calls use with its
-// bytes, which are valid during the call.
+// readBody runs st, the statement for a body of one row or for a chunk, and calls use with its
+// bytes, which are valid during the call. It reports whether the row exists; the error is
+// errBody if the row is damaged.
 func (s *checksum) readBody(st *sqlite3.Stmt, table string, use func([]byte), key ...int64) (found bool, err error) {
 	sound := false
 	found, err = one(st, func(st *sqlite3.Stmt) {
@@ -205,7 +208,8 @@ func (s *checksum) readBody(st *sqlite3.Stmt, table string, use func([]byte), ke
 	return found, err
 }
 
-// readSize runs the statement for the size of a large body.
+// readSize runs st, the statement for the size of a large body. It reports whether the row
+// exists; the error is errBody if the row is damaged.
 func (s *checksum) readSize(st *sqlite3.Stmt, k engine.Key) (size int64, found bool, err error) {
 	sound := false
 	found, err = one(st, func(st *sqlite3.Stmt) {

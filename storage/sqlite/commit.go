@@ -49,7 +49,8 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	return nil
 }
 
-// write runs change in a transaction, with no other write at the same time.
+// write runs change in a transaction, while no other write runs. The error is errTight if the
+// store is tight or becomes so; see reserve.go.
 func (s *Store) write(hard bool, change func(*writer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +78,8 @@ func (s *Store) writeDrops(hard bool, change func(*writer) error) error {
 	return err
 }
 
-// writeLocked is write with mu held. It first calls may, unless may is nil, and returns its
-// error.
+// writeLocked runs change in a transaction with mu held. Unless `may` is nil, it first calls
+// `may`; if that returns an error, writeLocked returns it without running change.
 func (s *Store) writeLocked(hard bool, may func() error, change func(*writer) error) error {
 	if s.failed != nil {
 		return fmt.Errorf("an earlier write failed and the store must be reopened: %w", s.failed)
@@ -129,7 +130,7 @@ func (s *Store) writeLocked(hard bool, may func() error, change func(*writer) er
 	}
 }
 
-// unwritable reports whether err is about the file or the disk and may pass by itself.
+// unwritable reports whether err means that the file cannot be written now, but perhaps later.
 func unwritable(err error) bool {
 	for _, code := range []sqlite3.ErrorCode{
 		sqlite3.FULL, sqlite3.READONLY, sqlite3.PERM, sqlite3.CANTOPEN, sqlite3.BUSY, sqlite3.LOCKED,

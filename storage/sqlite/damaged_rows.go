@@ -23,7 +23,7 @@ var skippableTables = map[string]skippableTable{
 	"setting": {"'setting ' || quote(key)", "the setting is lost"},
 }
 
-// identifyingColumns are the columns that identify a row.
+// identifyingColumns are the indexes of the columns that identify a row, by table.
 var identifyingColumns = map[string][]int{
 	"session": {1}, "seen": {0, 1}, "setting": {0}, "entity": {0}, "rule": {0, 2}, "meter": {0},
 }
@@ -44,9 +44,9 @@ func nameRow(table string, st *sqlite3.Stmt) string {
 	return strings.Join(of, ", ")
 }
 
-// quarantineDamaged moves the damaged rows of some tables to the table aside, so that the next Load
-// does not find them. If that fails, they stay, and the next Load leaves them out again. A row
-// whose key is the damaged part may stay for good.
+// quarantineDamaged moves the damaged rows of the tables in spoiled, which counts them by table,
+// to the table aside, so that the next Load does not find them. If that fails, they stay, and the
+// next Load leaves them out again. A row whose key is the damaged part may stay for good.
 func (s *Store) quarantineDamaged(ctx context.Context, spoiled map[string]int) {
 	for table, n := range spoiled {
 		err := s.enter(ctx)

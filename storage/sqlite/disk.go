@@ -69,7 +69,7 @@ func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 	return f, flags, nil
 }
 
-// errTruncated is the reason for not deleting a log.
+// errTruncated is the error of Delete for the log of a store that was truncated.
 var errTruncated = errors.New("the store was truncated: its write-ahead log is kept")
 
 // Delete deletes a file, but not the log of a store that another program has truncated. A
@@ -210,7 +210,7 @@ func (l *fileSizes) get(path string) *fileSize {
 	return n.(*fileSize) //nolint:forcetypeassert // it holds only *fileSize
 }
 
-// reset resets the length recorded for a file.
+// reset sets the lengths recorded for a file to zero.
 func (l *fileSizes) reset(path string) {
 	n := l.get(path)
 	n.mu.Lock()
@@ -239,7 +239,8 @@ func (l *fileSize) require(size int64) bool {
 	return size <= l.reserved
 }
 
-// recordReserved records the new length of f. Truncate may have made it shorter since.
+// recordReserved records the current length of f as reserved. It measures f, because Truncate may
+// have made it shorter since space was reserved.
 func (l *fileSize) recordReserved(f vfs.File) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

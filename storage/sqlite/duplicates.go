@@ -82,7 +82,8 @@ func (w *writer) markOutdated(holder, through int64) error {
 	return w.runRange(w.putOutdated, holder, through)
 }
 
-// dropSlice deletes up to most of an entity's lowest rows, and none above through.
+// dropSlice deletes an entity's rows of seen with numbers up to `through`, lowest first, and at
+// most `most` of them.
 func (w *writer) dropSlice(holder, through, most int64) error {
 	r := into(w.dropSeen)
 	r.putInt(holder)

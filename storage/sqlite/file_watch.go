@@ -20,7 +20,7 @@ import (
 // watchEvery is half of the time within which a loss must be noticed.
 const watchEvery = 500 * time.Millisecond
 
-// reserveEvery is after how many checks a missing reserve is made again.
+// reserveEvery is the number of checks after which watchLoop creates a missing reserve again.
 const reserveEvery = 60
 
 // A watchedFile is a file that must stay where it was opened, and must not become shorter.
@@ -128,7 +128,8 @@ func (s *Store) reportWriteFailure(err error) {
 	}
 }
 
-// watchLoop checks the files until ctx ends or they are gone.
+// watchLoop checks the files every watchEvery until ctx ends or a check fails, in which case it
+// calls markFilesLost.
 func (s *Store) watchLoop(ctx context.Context) {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
@@ -151,7 +152,8 @@ func (s *Store) watchLoop(ctx context.Context) {
 }
 
 // filesLostError returns why nothing can be written since the files were lost, or nil if they
-// never were. If the files are back, its error is that the store must be opened again.
+// never were. If the files are back, it sets s.failed, because the store must be opened again.
+// The caller holds mu.
 func (s *Store) filesLostError() error {
 	gone := s.filesLost.Load()
 	if gone == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// applicationID marks the file as ours ("Mayf"), for us and for file(1).
+// applicationID ("Mayf") marks a file as a Mayfly store, for Mayfly and for file(1).
 const applicationID = 0x4d617966
 
 // The schema of a new file, and the step that migrates an older one.
@@ -112,7 +112,8 @@ func (f *format) create(c *sqlite3.Conn) error {
 		f.schema, f.views, applicationID, f.version, f.checksumStoreRow()))
 }
 
-// checksumStoreRow gives the first row of a new file its sum; formats under test have none.
+// checksumStoreRow returns the statement that sets the checksum of the table store's row in a new
+// file, or "" for a format in tests, which has no checksums.
 func (f *format) checksumStoreRow() string {
 	if f.dataSteps == nil {
 		return ""
@@ -152,7 +153,7 @@ func (f *format) migrate(c *sqlite3.Conn, path string, from int64) (backup strin
 	return backup, nil
 }
 
-// number returns the one number that query yields.
+// number returns the one number that query yields, or zero if it yields no row.
 func number(c *sqlite3.Conn, query string) (int64, error) {
 	st, _, err := c.Prepare(query)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 var _ engine.History = (*Store)(nil)
 
 const (
-	// addedRows and deletedRows limit one transaction, which takes about one or two
-	// milliseconds.
+	// addedRows and deletedRows are the most rows that one transaction adds or deletes. It takes
+	// about one or two milliseconds.
 	addedRows   = 32
 	deletedRows = 96
 	// rowBytes is roughly how many bytes a row of history takes besides the packed event: its
@@ -29,9 +29,9 @@ const (
 	putHistory       = "INSERT OR IGNORE INTO history (" + historyColumns + ", sum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	addToHistorySize = "UPDATE history_size SET bytes = bytes + ?"
 
-	// Both delete a number of rows, oldest first, and yield the length of each packed event.
-	// deleteBefore deletes rows before an instant; dropOldest, from a position on, those that
-	// are not audit events, or all.
+	// deleteBefore and dropOldest delete a number of rows, oldest first, and yield the length of
+	// each packed event. deleteBefore deletes rows before an instant. dropOldest deletes rows
+	// from a position on: all of them, or only those that are not audit events.
 	deleteBefore = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history WHERE at < ? ORDER BY at, epoch, n LIMIT ?) RETURNING length(packed)`
 	dropOldest   = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history
 		WHERE (at, epoch, n) >= (?,?,?) AND (audit IS NULL OR ?) ORDER BY at, epoch, n LIMIT ?) RETURNING length(packed)`
@@ -88,8 +88,8 @@ func (w *writer) appendEvents(epoch uint64, events []engine.Event) error {
 	return w.run(w.addToHistorySize, size)
 }
 
-// AppendEvents writes events in slices, each a soft transaction. After an error the earlier
-// slices stay written.
+// AppendEvents writes events in soft transactions of up to addedRows events each. After an error
+// the events of earlier transactions stay written.
 func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	for len(events) > 0 {
 		commits := s.commits.Load()
@@ -105,7 +105,8 @@ func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	return nil
 }
 
-// yieldToCommits pauses if there have been commits since their number was commits.
+// yieldToCommits pauses for sweepPause if there were commits since s.commits had the value
+// commits.
 func (s *Store) yieldToCommits(ctx context.Context, commits int64) error {
 	if s.commits.Load() == commits {
 		return nil
@@ -113,8 +114,9 @@ func (s *Store) yieldToCommits(ctx context.Context, commits int64) error {
 	return pause(ctx, sweepPause)
 }
 
-// TrimEvents deletes the events before an instant, then the oldest until the rest takes no more
-// than most bytes, as history_size counts them. Audit events are deleted last.
+// TrimEvents deletes the events before the instant `before`, unless it is zero. Then, if `most`
+// is positive, it deletes the oldest events until the rest takes no more than `most` bytes, as
+// history_size counts them; it deletes audit events only after all others.
 func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	s.trimming.Lock()
 	defer s.trimming.Unlock()
@@ -140,8 +142,9 @@ func (s *Store) deleteEventsBefore(ctx context.Context, before engine.Instant) e
 }
 
 // deleteOldestEvents deletes the oldest events, except audit events unless audit is set, until
-// the history takes no more than most bytes. It searches for the rows to delete while commits go
-// on, so that skipping the others delays no commit.
+// the history takes no more than `most` bytes. It does nothing if `most` is not positive. It
+// searches for the rows to delete while commits go on, so that skipping audit events delays no
+// commit.
 func (s *Store) deleteOldestEvents(ctx context.Context, most int64, audit bool) error {
 	if most <= 0 {
 		return nil
@@ -165,8 +168,10 @@ func (s *Store) deleteOldestEvents(ctx context.Context, most int64, audit bool) 
 	}
 }
 
-// excessEvents finds the first rows from a position on that must be deleted until the history
-// takes no more than most bytes. It returns where they begin, and how many to delete now.
+// excessEvents finds the rows, from the position `from` on, to delete next because the history
+// takes more than `most` bytes; it skips audit events unless audit is set. It returns the
+// position of the first row and the number of rows, at most deletedRows. The number is zero if
+// there is nothing to delete.
 func (s *Store) excessEvents(ctx context.Context, from engine.HistoryCursor, most int64, audit bool) (at engine.HistoryCursor, n int64, err error) {
 	err = s.read(ctx, func(c *sqlite3.Conn) error {
 		size, err := number(c, getHistorySize)
@@ -186,8 +191,8 @@ func (s *Store) excessEvents(ctx context.Context, from engine.HistoryCursor, mos
 	return at, n, err
 }
 
-// deleteEvents runs one of the statements that delete rows of history, and returns the number of
-// deleted rows.
+// deleteEvents runs st, which deletes rows of history, and subtracts their size from
+// history_size. It returns the number of deleted rows.
 func (w *writer) deleteEvents(st *sqlite3.Stmt, args ...int64) (rows int64, err error) {
 	r := into(st)
 	for _, a := range args {

@@ -45,7 +45,8 @@ type page struct {
 	more   bool                 // there may be rows before last
 }
 
-// pages yields the events that q selects, page by page.
+// pages reads the events that q selects page by page and yields them. The error is errStop if
+// yield returns false.
 func pages(q engine.HistoryQuery, read func(engine.HistoryQuery) (page, error), yield func(engine.HistoryEvent, error) bool) error {
 	limited := q.Limit > 0
 	for {
@@ -108,7 +109,8 @@ func readPage(c *sqlite3.Conn, q engine.HistoryQuery) (p page, err error) {
 	return p, errors.Join(err, bad)
 }
 
-// selectHistory returns the statement for a page, with its arguments.
+// selectHistory returns the statement for the first page of events that q selects, with its
+// arguments. The caller must still check some conditions of q on each row.
 func selectHistory(q engine.HistoryQuery) (sql string, args []int64) {
 	// Events before Until come before the first possible event at Until.
 	end := engine.HistoryCursor{At: math.MaxInt64, Epoch: math.MaxInt64, N: math.MaxInt64}
@@ -145,7 +147,7 @@ func (s *Store) read(ctx context.Context, do func(*sqlite3.Conn) error) error {
 	return s.withIndexGuard(func() error { return do(r.c) })
 }
 
-// each calls do for the rows that a query yields, until it returns false.
+// each calls do for the rows that the query sql yields, until do returns false.
 func each(c *sqlite3.Conn, sql string, do func(*row) bool, args ...int64) (err error) {
 	st, _, err := c.Prepare(sql)
 	if err != nil {

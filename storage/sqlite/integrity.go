@@ -48,7 +48,8 @@ func (l *Snapshot) integrity(ctx context.Context) (wrong []string, err error) {
 	return wrong, nil
 }
 
-// sums adds a finding for each table with damaged rows.
+// sums checks the checksums of all rows. For each table with damaged rows, it appends a finding to
+// `wrong`, and one for each row that damagedRows describes.
 func (l *Snapshot) sums(wrong []string) ([]string, error) {
 	for _, t := range checksummedTables() {
 		n, err := number(l.c, fmt.Sprintf("SELECT count(*) FROM %s WHERE sum IS NOT %s", t[0], checksumSQL(t[0], t[1])))

@@ -52,7 +52,7 @@ type loader struct {
 	ctx             context.Context //nolint:containedctx // it lives for one call
 	c               *sqlite3.Conn
 	yield           func(engine.Record, error) bool
-	claimed         map[engine.SubqueueID]bool // by existing entities
+	claimed         map[engine.SubqueueID]bool // whether an existing entity owns the subqueue
 	sum             checksum
 	damagedContents map[engine.Key]bool
 	lastKey         engine.Key // of the last message that was read
@@ -173,7 +173,8 @@ func (l *loader) each(q tableRead) (err error) {
 	return st.Err()
 }
 
-// damaged returns what to yield for a damaged row; rec is the row as read.
+// damaged returns the record to yield for the damaged row of st, or nil to yield nothing. rec is the
+// row as read. The error is for a row without which the store cannot be loaded.
 func (l *loader) damaged(table string, st *sqlite3.Stmt, rec engine.Record) (engine.Record, error) {
 	switch rec := rec.(type) {
 	case engine.StoredContent:

@@ -30,8 +30,8 @@ var errHeld = errors.New("held")
 // between 1 GiB and 1 GiB + 512.
 const lockedByte = 1 << 60
 
-// making is the beginning of the lock file while a server creates the store. A server that is
-// killed meanwhile leaves an empty file that never was a store.
+// making is the prefix of the lock file's content while a server creates the store. It marks an
+// empty file that a killed server left as one that never was a store.
 const making = "new "
 
 // acquire takes the locks on the store at path, and creates the store if it does not exist.
@@ -65,7 +65,7 @@ func acquire(path string) (_ *lock, err error) {
 	if l.created {
 		me = making + me
 	}
-	if err := l.writeOwner(me); err != nil && !isFull(err) { // the name is for people
+	if err := l.writeOwner(me); err != nil && !isFull(err) { // on a full disk, the lock file stays without a process id
 		return nil, fmt.Errorf("the store %s cannot be locked: %w", path, err)
 	}
 	if l.storeFile, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -119,8 +119,9 @@ func rejectEmptied(path string) error {
 	return nil
 }
 
-// rejectOtherNames returns an error if f has another name that its log may be named after: a killed
-// server leaves a log that is named after the name it had opened.
+// rejectOtherNames returns an error if f, the file at path, has another hard link and its
+// write-ahead log may be named after that link: a killed server leaves a log that is named after
+// the link it had opened.
 func rejectOtherNames(path string, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -185,8 +186,8 @@ func (l *lock) release() error {
 }
 
 // abandon releases the locks of the store at path, which was not opened, and removes an empty
-// file that acquire created. If the last server was killed, the file beside the store still
-// shows that.
+// file that acquire created. If the last server was killed, the lock file keeps a process id, so
+// that the next open notices that too.
 func (l *lock) abandon(path string) error {
 	var errs []error
 	empty := false

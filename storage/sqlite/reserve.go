@@ -54,7 +54,8 @@ func (s *Store) makeReserve() error {
 	return nil
 }
 
-// ownDisk returns the disk that the store is on.
+// ownDisk returns the disk that is registered as s.disk. It returns false if s.disk is another
+// file system.
 func (s *Store) ownDisk() (disk, bool) {
 	switch d := vfs.Find(s.disk).(type) {
 	case disk:
@@ -76,7 +77,8 @@ func (s *Store) releaseReserve() bool {
 	return true
 }
 
-// setDiskFull is called with mu held when the disk is found full.
+// setDiskFull makes the store tight, and moves the log into the store. why is the error that
+// showed that the disk is full. The caller holds mu.
 func (s *Store) setDiskFull(why error) {
 	if !s.diskFull.Swap(true) {
 		s.log.Error("the disk is full; the store accepts only deletions and changes to existing messages", "path", s.path, "err", why)
@@ -93,7 +95,8 @@ func (s *Store) checkpointAll() {
 }
 
 // clearDiskFull returns nil if a tight store can again accept operations that need space, else
-// errTight. The caller holds mu.
+// errTight. Once the reserve exists again and the disk has space, the store is no longer tight.
+// The caller holds mu.
 func (s *Store) clearDiskFull() error {
 	free, err := number(s.w.c, "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size")
 	if err == nil && free >= minFreeInFile {

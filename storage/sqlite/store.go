@@ -4,9 +4,9 @@
 // One connection writes, under Store.mu; a few read. A hard batch is one transaction and one
 // flush of the write-ahead log; a soft one is written to the log in order but not flushed. The
 // store has three goroutines: one moves the log into the file, so that no commit has to; one
-// deletes large drops in slices, such as the messages of a deleted entity, and large bodies;
-// and one watches the store's files. History is written and deleted in slices too, except audit
-// events, which come with their batch.
+// deletes in short transactions what would delay a commit, such as the messages of a deleted
+// entity and large bodies; and one watches the store's files. History is written and deleted in
+// short transactions too, except audit events, which are written with their batch.
 package sqlite
 
 import (
@@ -283,7 +283,7 @@ func raiseEpoch(c *sqlite3.Conn) (uint64, error) {
 	return epoch, nil
 }
 
-// Epoch returns how often the file has been opened.
+// Epoch returns how often the file has been opened for writing, including this time.
 func (s *Store) Epoch() uint64 { return s.epoch }
 
 // Lost returns a channel that is closed by Close, and when a commit finds that another server
@@ -301,7 +301,8 @@ func (s *Store) Owned() bool {
 	}
 }
 
-// enter makes Close wait until leave is called.
+// enter makes Close wait until leave is called. It returns an error if ctx has ended or the store
+// is closed; then leave must not be called.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

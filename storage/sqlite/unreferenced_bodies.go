@@ -24,7 +24,8 @@ func (l *unreferencedBodies) addStaged(k engine.Key) {
 	l.staged[k] = true
 }
 
-// stagedFor returns the keys of contents whose bodies were staged.
+// stagedFor returns the keys of those contents in cs whose bodies this process has staged, or
+// nil if there are none.
 func (l *unreferencedBodies) stagedFor(cs []engine.StoredContent) (staged map[engine.Key]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,8 +56,8 @@ func (l *unreferencedBodies) removeStaged(staged map[engine.Key]bool) {
 	}
 }
 
-// drop records that the bodies of these contents stay unreferenced, because their messages were
-// refused. It reports whether a sweep should run.
+// drop removes the contents cs, which no message refers to any more, from the staged bodies, so
+// that a sweep may delete their bodies. It reports whether any of them was staged.
 func (l *unreferencedBodies) drop(cs []engine.DroppedContent) (sweep bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

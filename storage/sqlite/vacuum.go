@@ -57,7 +57,8 @@ func sizeWithLog(path string) (n int64, err error) {
 	return n, nil
 }
 
-// vacuum rewrites the whole file, without other writes.
+// vacuum rewrites the whole file without its free space, while no other write runs. Then it moves
+// the log into the file, unless a reader is open.
 func (s *Store) vacuum(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ type writer struct {
 	flushing bool     // every commit flushes the log: synchronous is FULL
 	sum      checksum // of the row being written
 	scratch  []byte   // converts strings to bytes
-	dropped  []int64  // keys in order
+	dropped  []int64  // keys to delete, reused by applyDrops
 
 	droppedLarge int // large bodies and long ranges of seen that batches have dropped, since open
 
@@ -116,7 +116,7 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.c.Close())...)
 }
 
-// An outcome tells whether a failed transaction may have been applied.
+// An outcome is whether a failed transaction may have been applied.
 type outcome int
 
 const (
@@ -175,7 +175,8 @@ func (w *writer) flush(on bool) error {
 	return w.c.Exec(sql)
 }
 
-// undo rolls back after err, unless SQLite has done so already.
+// undo rolls back after err, unless SQLite has done so already, and returns err. The outcome is
+// maybeApplied if the rollback fails.
 func (w *writer) undo(err error) (outcome, error) {
 	if w.c.GetAutocommit() {
 		return notApplied, err
@@ -234,7 +235,8 @@ func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
 	return w.applyDefinitions(b)
 }
 
-// applyDefinitions is apply for records that seldom change in a busy broker.
+// applyDefinitions applies the records of b that seldom change in a busy broker: entities, rules,
+// meters, sessions, dropped subqueues, settings and access rules.
 func (w *writer) applyDefinitions(b *engine.Batch) error {
 	for _, e := range b.Entities {
 		r := w.into(w.putEntity, "entity")
@@ -288,7 +290,7 @@ func (w *writer) applyDefinitions(b *engine.Batch) error {
 	return w.applySettings(b)
 }
 
-// applySettings is apply for settings and access rules.
+// applySettings applies the settings and access rules of b.
 func (w *writer) applySettings(b *engine.Batch) error {
 	for i := range b.Settings {
 		if err := w.setting(&b.Settings[i]); err != nil {
@@ -419,7 +421,8 @@ func (w *writer) applyDrops(b *engine.Batch) error {
 	return nil
 }
 
-// dropLargeBodies leaves the large bodies among the keys to the sweep.
+// dropLargeBodies deletes the sizes of the large bodies with keys `from` to `to`, and marks these
+// bodies as unreferenced, so that a sweep deletes their chunks.
 func (w *writer) dropLargeBodies(from, to int64) error {
 	for k := from; ; k++ {
 		if err := w.run(w.dropLarge, k); err != nil {
@@ -444,7 +447,7 @@ func (w *writer) runRange(st *sqlite3.Stmt, from, to int64) error {
 	return r.run()
 }
 
-// runs sorts ids and yields the first and last of each unbroken run.
+// runs sorts ids and yields the first and last of each run of consecutive ids.
 func runs(ids []int64) iter.Seq2[int64, int64] {
 	slices.Sort(ids)
 	return func(yield func(int64, int64) bool) {

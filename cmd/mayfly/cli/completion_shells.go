@@ -11,8 +11,8 @@ func firstSentence(help string) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-// casePatterns returns the patterns of a case statement that lead from one completion point to the
-// next.
+// casePatterns returns the pattern of a shell's case statement that matches every command path of
+// spots followed by a word that leads to another completion point.
 func casePatterns(spots []completionPoint) string {
 	var all []string
 	for _, p := range spots {

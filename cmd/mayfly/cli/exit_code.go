@@ -39,7 +39,7 @@ func ExitCodes() []ExitCode {
 	}
 }
 
-// An ExitCode is an exit code of the program.
+// An ExitCode is an exit code of the program, and what it means.
 type ExitCode struct {
 	Code    int
 	Meaning string

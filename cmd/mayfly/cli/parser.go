@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// newParser returns a parser for some of all commands.
+// newParser returns a parser for the commands in some. The Run methods of commands get all.
 func newParser(ctx context.Context, s Streams, all, some []Command) *kong.Kong {
 	var root struct {
 		Version kong.VersionFlag `help:"Print the version and exit."`

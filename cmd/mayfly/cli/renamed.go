@@ -23,7 +23,8 @@ var renamed = map[string]string{
 // formerFlag matches kong's error about a flag that does not exist.
 var formerFlag = regexp.MustCompile(`^unknown flag (--[a-z-]+)`)
 
-// variablesHint is renameHint for variables that do not exist.
+// variablesHint returns a part of a sentence that names the present names of those unknown
+// variables that were renamed, or "" if none was.
 func variablesHint(unknown []string) (hint string) {
 	for _, name := range unknown {
 		hint += nowCalled(name)

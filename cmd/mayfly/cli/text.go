@@ -7,7 +7,7 @@ import (
 )
 
 // Printable returns s on one line and without control characters, which a terminal would execute.
-// It cuts the text off after most bytes.
+// It cuts the text off after `most` bytes and appends an ellipsis.
 func Printable(s string, most int) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "\ufffd") {

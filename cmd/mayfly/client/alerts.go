@@ -71,7 +71,8 @@ func (c *alertsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	return w.Flush()
 }
 
-// alertPaths returns the first few entities in an alert.
+// alertPaths returns the paths of the first three entities in an alert, and an ellipsis if there
+// are more.
 func alertPaths(a api.Alert) string {
 	const most = 3
 	var out []string
@@ -245,7 +246,8 @@ func (c *alertsDisableCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.updateRule(ctx, s, "is disabled", func(r *api.NewAlertRule) { r.Disabled = true })
 }
 
-// updateRule reads the rule, applies change and writes the rule back.
+// updateRule reads the rule, applies change and writes the rule back. `does` is the result for the
+// user, such as "is enabled".
 func (c alertRuleFlags) updateRule(ctx context.Context, s cli.Streams, does string, change func(*api.NewAlertRule)) error {
 	r, err := c.findAlertRule(ctx, c.Rule)
 	if err != nil {

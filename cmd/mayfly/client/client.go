@@ -28,7 +28,8 @@ type client struct {
 	transport http.RoundTripper // nil means http.DefaultTransport
 }
 
-// requestTimeout is how long to wait for the server beyond the wait that a request asks for.
+// requestTimeout is how long to wait for a response, in addition to the time that a request asks
+// the server to wait for messages.
 const requestTimeout = 30 * time.Second
 
 // serverURL returns the server's URL without a trailing slash.
@@ -61,8 +62,9 @@ func resolveURL(base, at string) string {
 // escaped.
 func APIPath(what, entity string) string { return "/api/v1/" + what + "/" + url.PathEscape(entity) }
 
-// request sends in, unless it is nil, and decodes the response into out, unless it is nil. It
-// also returns the bytes of the response. An error response is an *api.Problem.
+// request sends a request with `in` as JSON, unless it is nil, and decodes the response into out,
+// unless that is nil. It also returns the bytes of the response. `wait` is how long the request
+// asks the server to wait. The error for an error response is an *api.Problem.
 func (c client) request(ctx context.Context, method, path string, in, out any, wait time.Duration) ([]byte, error) {
 	var body io.Reader = http.NoBody
 	if in != nil {
@@ -182,7 +184,8 @@ func problemFrom(base string, w *http.Response, raw []byte) error {
 	return p
 }
 
-// bodyText returns a message's body on one line.
+// bodyText returns a message's body on one line, cut off after `most` bytes, or its size in
+// brackets if the body is not text or the server omitted it.
 func bodyText(m api.Message, most int) string {
 	switch {
 	case m.Body != nil:

@@ -9,7 +9,7 @@ func Commands() []cli.Command {
 	}
 }
 
-// exitCodes returns the exit codes of a command that calls a server.
+// exitCodes returns the exit codes of every command that calls a server, followed by `more`.
 func exitCodes(more ...int) []int {
 	return append([]int{cli.ExitNotFound, cli.ExitRefused, cli.ExitUnreachable}, more...)
 }

@@ -63,7 +63,8 @@ func (c *importCommand) Run(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// previewImport prints what would happen to the messages.
+// previewImport sends the messages to the dry run at the address `to`, and prints the result. The
+// error says that the import would stop, or that messages would be refused.
 func (c *importCommand) previewImport(ctx context.Context, s cli.Streams, to string) error {
 	w, base, err := c.openResponse(ctx, http.MethodPost, to, cli.CancellableReader(ctx, s.In))
 	if err != nil {

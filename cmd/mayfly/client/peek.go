@@ -188,8 +188,8 @@ func timeSince(now time.Time, at *time.Time) string {
 	return timeUntil(now, &past) + " ago"
 }
 
-// peekColumnWidth is the least width of columns, so that those of one poll align with those of the
-// previous one.
+// peekColumnWidth is the minimum width of columns in characters. It aligns the columns of
+// successive polls with --follow.
 const peekColumnWidth = 8
 
 // describeExpiry describes when a message expires. For a scheduled message, whose time to live has

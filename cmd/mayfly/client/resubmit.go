@@ -178,7 +178,8 @@ func setMessageProperty(ctx context.Context, m *api.Outgoing, text string, in io
 	return nil
 }
 
-// setMessageBody sets a message's body from a text, a file or in.
+// setMessageBody sets a message's body from value: @- means the content of in, @FILE that of a
+// file, and anything else is the body itself.
 func setMessageBody(ctx context.Context, m *api.Outgoing, value string, in io.Reader) error {
 	raw := []byte(value)
 	if name, ok := strings.CutPrefix(value, "@"); ok {

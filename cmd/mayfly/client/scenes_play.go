@@ -100,7 +100,8 @@ func (c *scenesPlayCommand) printTitle(s cli.Streams, base string, raw []byte, p
 	return err
 }
 
-// playStep plays a step from the current position, which may have changed in the browser.
+// playStep plays the next step of the playback `name` if `at` is "/next", or goes back one step if
+// it is "/back". It first reads the current position, which may have changed in the browser.
 func (c *scenesPlayCommand) playStep(ctx context.Context, name, at string) (p api.Playback, raw []byte, err error) {
 	if _, err := c.request(ctx, http.MethodGet, playbackPath(name), nil, &p, 0); err != nil {
 		return p, nil, err

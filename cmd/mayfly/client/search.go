@@ -75,7 +75,8 @@ func (c *searchCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.printSummary(s, *end)
 }
 
-// printHits prints hits as they arrive, until the last line.
+// printHits prints hits as they arrive, and returns the last line, which describes the whole search.
+// A response without that line is an error.
 func (c *searchCommand) printHits(s cli.Streams, from io.Reader) (*api.Finished, error) {
 	for r := bufio.NewReader(from); ; {
 		text, err := r.ReadBytes('\n')

@@ -68,7 +68,7 @@ func (c *sendCommand) sendLines(ctx context.Context, s cli.Streams) error {
 	}
 }
 
-// messageCountWas returns a number of messages in words, with the verb.
+// messageCountWas returns a number of messages with a verb, such as "1 message was".
 func messageCountWas(n int64) string {
 	if n == 1 {
 		return "1 message was"
@@ -119,7 +119,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan lineBatch {
 }
 
 // nextBatch waits for a line, and adds the lines that are buffered already. n is the number of
-// the previous line.
+// the previous line, which nextBatch advances. end reports whether the stream has ended.
 func nextBatch(r *bufio.Reader, n *int) (b lineBatch, end bool) {
 	for size := 0; len(b.lines) < maxBatchLines && size < maxBatchBytes; {
 		if len(b.lines) > 0 {
@@ -178,7 +178,8 @@ func (l *lineSender) send(ctx context.Context, lines []numberedLine) error {
 	return l.post(ctx, lines[len(lines)-len(batch):], batch)
 }
 
-// post sends messages in one request or, if the server refuses that, one by one.
+// post sends the messages of batch, whose lines are `from`, in one request or, if the server refuses
+// that, one by one.
 func (l *lineSender) post(ctx context.Context, from []numberedLine, batch []api.Outgoing) error {
 	if len(batch) == 0 {
 		return nil

@@ -86,7 +86,7 @@ func (c *sendCommand) templateFromFlags(ctx context.Context, in io.Reader) (api.
 		}
 	}
 	if strings.Contains(c.At, "{{") {
-		m.Delay = c.At // a duration then; the server refuses a time
+		m.Delay = c.At // a duration with placeholders; the server refuses a time
 		if strings.HasPrefix(strings.TrimSpace(c.At), "{{now") {
 			m.Delay, m.ScheduledEnqueueTime = "", c.At
 		}

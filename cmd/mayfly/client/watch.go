@@ -91,8 +91,8 @@ type pollResult struct {
 	pollError error   // why the latest poll failed; the other fields are from the last one that succeeded
 }
 
-// poll polls the server. After a first success, a server that does not respond is not an
-// error.
+// poll fetches the present state from the server. If an earlier poll, whose result is before, has
+// succeeded and the server does not respond now, poll returns before with the reason in pollError.
 func (c *watchCommand) poll(ctx context.Context, before pollResult) (pollResult, error) {
 	now, err := c.fetch(ctx)
 	if err == nil {

@@ -145,8 +145,9 @@ func (c *watchCommand) printChanges(s cli.Streams, before, now pollResult) error
 	return s.WriteRaw([]byte(b.String()))
 }
 
-// eventsAfter returns the events that are not in before. lost reports that there were more than one
-// poll returns.
+// eventsAfter returns the events in now that are newer than the first one in before; both are
+// newest first. lost reports whether events between the two polls may be missing, because a poll
+// returns at most maxPolledEvents.
 func eventsAfter(now, before []event) (fresh []event, lost bool) {
 	if len(before) == 0 {
 		return now, len(now) == maxPolledEvents

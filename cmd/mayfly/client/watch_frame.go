@@ -119,7 +119,7 @@ func (f watchFrame) totals() (sum api.Counts) {
 	return sum
 }
 
-// addEntities adds the entities with the most messages.
+// addEntities adds a line for each of the `most` entities with the most messages.
 func (f watchFrame) addEntities(add addLine, most int) {
 	const numbers = 8 * 5
 	all := slices.Clone(f.entities)
@@ -156,7 +156,8 @@ func (f watchFrame) addHorizon(add addLine) {
 	add(toneLost, "%s", gone)
 }
 
-// formatSpan formats the end of a span.
+// formatSpan formats the end of a span of time, an ISO 8601 duration, such as "1h" for PT1H. It
+// returns "later" for the last span, which has no end.
 func formatSpan(text string) string {
 	if text == "" {
 		return "later"

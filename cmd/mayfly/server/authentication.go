@@ -119,8 +119,9 @@ func (a *authentication) currentRole(name string, way auth.Method) (auth.Role, b
 	}
 }
 
-// displayName returns the name under which a user of a provider appears here. Users choose their
-// names at a provider, so the suffix prevents one that equals a name in the file, or a name
+// displayName returns the name under which a provider's user appears on this server. If the server
+// also has users of its own, or if the name has a space, it appends the provider's name. Users
+// choose their names at a provider, so one could otherwise equal a name in the file, or a name
 // that the server gives to a token or an address.
 func (a *authentication) displayName(name, provider string) string {
 	if a.users != nil || strings.Contains(name, " ") {
@@ -129,7 +130,8 @@ func (a *authentication) displayName(name, provider string) string {
 	return name
 }
 
-// isRemoved reports whether a user was removed from the file.
+// isRemoved reports whether a user who signs in with a password is no longer in the file. It
+// returns false for users of a provider, and on a server without a file.
 func (a *authentication) isRemoved(name string, way auth.Method) bool {
 	if way != auth.Password || a.users == nil {
 		return false
@@ -144,7 +146,8 @@ func (p *serverRun) namespaceCreated(namespace string) time.Time {
 	return n.Created
 }
 
-// fingerprint returns the fingerprint of a user's password and role.
+// fingerprint returns the fingerprint of a user's password and role, or false if the file has no
+// such user.
 func (a *authentication) fingerprint(name string) (stamp [sha256.Size]byte, ok bool) {
 	if a.users == nil {
 		return stamp, false

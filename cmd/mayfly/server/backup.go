@@ -99,7 +99,8 @@ func (c *backupCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	return err
 }
 
-// targetPath returns the target path with symbolic links resolved.
+// targetPath returns the path of the backup with symbolic links resolved, or "" for standard output.
+// It returns an error if the file exists and --force is not set.
 func (c *backupCommand) targetPath() (string, error) {
 	if c.File == "-" {
 		return "", nil
@@ -149,7 +150,7 @@ func writeFileAtomically(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// syncDir makes a file name durable, where the system supports it.
+// syncDir makes the file names in a folder durable, where the system supports it.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()  //nolint:errcheck // the file is complete under either name

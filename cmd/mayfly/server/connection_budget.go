@@ -10,7 +10,7 @@ import (
 	"mayfly/web/connlimit"
 )
 
-// Numbers of open files other than clients' connections.
+// Numbers of open files to reserve for everything but clients' connections.
 const (
 	filesOfServer    = 64  // listeners, logs, certificates, files being sent
 	filesOfNamespace = 4   // of a store in files

@@ -27,7 +27,7 @@ import (
 	"mayfly/web/webhook"
 )
 
-// A namespaceDashboard has the live pages of one namespace.
+// A namespaceDashboard is the live pages of one namespace, with the services behind them.
 type namespaceDashboard struct {
 	pages *pages.Pages
 	namespaceServices
@@ -48,8 +48,8 @@ type namespaceServices struct {
 	connections connections.Source
 }
 
-// openDashboard opens the pages of a broker. The caller ends them with Shutdown, then Close,
-// which also ends the namespace's other services.
+// openDashboard opens the pages of the broker in o. The caller ends them with Shutdown, then
+// Close, which also ends the namespace's other services.
 func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *namespaceDashboard {
 	b, jobs, wire, c := o.broker, o.jobs, o.connections, sp.server.config
 	build := cli.Version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
@@ -126,7 +126,7 @@ func notifyJobs(ctx context.Context, all *job.Jobs, hub *live.Hub) {
 		case <-ctx.Done():
 			return
 		}
-		changed = all.Changed() // before pages read the state
+		changed = all.Changed() // before pages read the state, so that no later change is missed
 		hub.RenderAll()
 		select {
 		case <-time.After(pace):
@@ -136,7 +136,8 @@ func notifyJobs(ctx context.Context, all *job.Jobs, hub *live.Hub) {
 	}
 }
 
-// Shutdown notifies open pages that the server stops.
+// Shutdown notifies open pages that the server stops, and waits until their sockets are closed or
+// ctx ends, which is an error.
 func (d *namespaceDashboard) Shutdown(ctx context.Context) error {
 	if err := d.hub.Close(ctx); err != nil {
 		return fmt.Errorf("live pages were cut off: %w", err)

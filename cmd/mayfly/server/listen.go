@@ -13,7 +13,8 @@ import (
 	"mayfly/web/certificate"
 )
 
-// listen opens a listener. Without insecure, it must be on loopback.
+// listen opens a listener at the address text. Without insecure, an address that is not on
+// loopback is an error. flag is named in errors.
 func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", text)
@@ -34,7 +35,8 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 	return l, nil
 }
 
-// flagWithAddress returns an address as written on the command line.
+// flagWithAddress returns a flag and its address as written on the command line. A flag that ends
+// in a colon, such as --listen shop=amqp:, is not separated from the address.
 func flagWithAddress(flag, address string) string {
 	if strings.HasSuffix(flag, ":") {
 		return flag + address
@@ -118,7 +120,7 @@ func (c Config) certificateHosts() (names []string) {
 			continue
 		}
 		all, err := net.InterfaceAddrs()
-		if err != nil { // then they must be in --tls-name
+		if err != nil { // the addresses are unknown: users add them with --tls-name
 			continue
 		}
 		for _, a := range all {
@@ -174,7 +176,7 @@ func remoteURLs(a net.Addr) []string {
 	return urls
 }
 
-// loopback reports whether all ports are on loopback.
+// loopback reports whether all ports for clients are on loopback.
 func (p ports) loopback() bool {
 	for _, l := range p.clientListeners() {
 		if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {

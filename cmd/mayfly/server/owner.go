@@ -14,7 +14,7 @@ import (
 func (p *serverRun) advertised() engine.Owner {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "" // then the addresses are used
+		host = "" // other servers then use the addresses
 	}
 	o := engine.Owner{
 		Dashboard: cmp.Or(p.config.Advertise, remoteURL(p.ports.dashboard.Addr())+p.config.BasePath), Admin: remoteURL(p.ports.admin.Addr()), Host: host,

@@ -69,9 +69,10 @@ func (p ports) sharedListener(kind string) net.Listener {
 	}
 }
 
-// clientAddress returns the address and the host name by which clients on this machine reach a
-// namespace at a port of a kind: localhost if no other namespace answers to that name there.
-// It returns nil if there is no such port.
+// clientAddress returns the address and the host name by which clients on this machine reach the
+// namespace `name` at a port of a kind. The host name is localhost on the namespace's own port and
+// for the server's own namespace, and NAME.localhost for others on a shared port. The address is
+// nil if there is no such port.
 func (p ports) clientAddress(name, kind string) (at net.Addr, host string) {
 	l, its := p.sharedListener(kind), slices.IndexFunc(p.namespacePorts, func(o openPort) bool { return o.Kind == kind && strings.EqualFold(o.Namespace, name) })
 	switch {

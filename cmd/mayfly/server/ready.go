@@ -94,7 +94,8 @@ func (p *serverRun) namespacePorts() (all []NamespacePortInfo) {
 	return all
 }
 
-// portAddress returns the address of a port of a kind, as in Ready.
+// portAddress returns the address of a port of a kind, in the form that Ready has for that kind: a
+// URL, or host and port.
 func portAddress(at net.Addr, kind string) string {
 	switch kind {
 	case KindAdmin:
@@ -137,7 +138,8 @@ const keyPlaceholder = "SharedAccessKey=KEY"
 const defaultAMQPPort = 5672
 
 // connectionString returns the connection string of a listener for an SDK on this machine, with
-// a host name of this machine. It omits the usual port.
+// host, a name of this machine, or the listener's own address if that is specific and host is
+// localhost. It omits the port if it is `usual`.
 func connectionString(host string, a net.Addr, usual int) string {
 	port := 0
 	if at, ok := a.(*net.TCPAddr); ok {

@@ -31,8 +31,8 @@ func (p *serverRun) resetHandler(b *broker.Broker) func(context.Context, string)
 	return (&resetter{server: p, broker: b, running: make(chan struct{}, 1)}).reset
 }
 
-// reset returns once the reset is durable. ctx only ends the wait for another reset, because
-// half a reset is useless.
+// reset resets the namespace, and returns once that is durable. It first waits until no other
+// reset is running. ctx ends only that wait, because half a reset is useless.
 func (r *resetter) reset(ctx context.Context, actor string) (done web.Reset, err error) {
 	select {
 	case r.running <- struct{}{}:

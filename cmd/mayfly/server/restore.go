@@ -92,7 +92,8 @@ func (c *restoreCommand) report(s cli.Streams, url string, what archive.Counts, 
 	return err
 }
 
-// openBackup opens a regular file, because a backup is read twice.
+// openBackup opens a backup file. It refuses standard input and anything else that is not a
+// regular file, because a restore reads the backup twice.
 func openBackup(name string) (*os.File, error) {
 	if name == "-" {
 		return nil, errors.New("a restore reads the backup twice, so it needs a file instead of -")

@@ -34,7 +34,7 @@ import (
 const ShutdownTimeout = 10 * time.Second
 
 // A serverRun is one run of the server. It opens its listeners at the start, and serves once it
-// owns the namespace or knows that another server does; both can change several times.
+// owns the namespace or has found its owner. It can become owner and standby several times.
 type serverRun struct {
 	config         Config
 	definition     topology.Topology
@@ -158,7 +158,8 @@ func (p *serverRun) start() {
 	go func() { all.Wait(); close(p.serveErrors) }()
 }
 
-// shutdown stops serving, if it has begun.
+// shutdown stops serving, if it has begun, and waits up to ShutdownTimeout for running requests. It
+// returns the errors of serving.
 func (p *serverRun) shutdown(ctx context.Context) error {
 	if p.serveErrors == nil {
 		return nil

@@ -141,7 +141,7 @@ type limitError struct {
 }
 
 func (e *limitError) Error() string {
-	// The kind of error is for programs only.
+	// Omit the kind of the error, which is only for programs.
 	return fmt.Sprintf("--limit %s: %s", e.flagValue, strings.TrimSuffix(e.err.Error(), ": "+engine.ErrArgument.Error()))
 }
 

@@ -11,12 +11,12 @@ import (
 	"mayfly/engine"
 )
 
-// parseDurations parses durations and sizes.
+// parseDurations parses the flags that are durations and sizes, and sets them in config.
 func (c *serveCommand) parseDurations(config *Config) error {
 	for _, f := range []struct {
 		flag, text string
 		to         *time.Duration
-		never      time.Duration // the value for never; zero means that never is invalid
+		never      time.Duration // the value in config for the text "never"; zero means that this text is invalid
 	}{
 		{"--store-wait", cmp.Or(c.StoreWait, "0s"), &config.StoreWait, 0},
 		{"--lease", c.Lease, &config.Lease, 0},
@@ -40,14 +40,15 @@ func (c *serveCommand) parseDurations(config *Config) error {
 	return nil
 }
 
-// copyNumbers copies numbers to config and checks their minimum.
+// copyNumbers copies the flags that are numbers to config, and checks that each has at least its
+// minimum.
 func (c *serveCommand) copyNumbers(config *Config) error {
 	for _, f := range []struct {
 		flag  string
 		n     int
 		to    *int
 		least int
-		none  int // the value for zero
+		none  int // the value in config if the flag is zero
 	}{
 		{"--max-namespaces", c.MaxNamespaces, &config.MaxNamespaces, 0, -1},
 		{"--metrics-entities", c.Metrics.Entities, &config.MetricsEntities, 0, -1},

@@ -31,7 +31,7 @@ type servedNamespace struct {
 	storeName string // name of the namespace in a store with several
 	web       *web.Namespace
 	amqp      *amqp.Namespace
-	announced bool // for the server's own: whether the current standby has been announced
+	announced bool // for the server's own namespace: whether the current standby has been announced
 
 	forwarder *cluster.Forwarder // to the owner while this server is a standby; nil if requests are not forwarded
 }
@@ -99,8 +99,10 @@ func (sp *servedNamespace) limits() (*engine.Limits, error) {
 	return &limits, nil
 }
 
-// storeOpener returns a function that opens the store. Only the first call may wait while another
-// server owns the namespace: a broker that has lost the namespace must end and report that.
+// storeOpener returns a function that opens the store. Its first call waits while another server
+// owns the namespace, and calls standby with each owner. Further calls fail instead, because a
+// broker that has lost the namespace must end and report that. `lost` is the number of earlier
+// opens in a row that lost the namespace.
 func (sp *servedNamespace) storeOpener(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error) {
 	c := sp.server.config
 	o := storage.Options{

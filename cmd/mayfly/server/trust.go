@@ -84,7 +84,8 @@ func (c *trustCommand) apply(ctx context.Context, ca string, raw []byte) (file, 
 	}
 }
 
-// applyPython appends the CA to certifi's file, once.
+// applyPython appends the CA to the file of certifi's bundle, unless the file contains it already.
+// It returns the file with a sentence about it.
 func (c *trustCommand) applyPython(ctx context.Context, raw []byte) (file, done string, err error) {
 	program := c.programOr(defaultPython())
 	out, err := exec.CommandContext(ctx, program, "-m", "certifi").Output()

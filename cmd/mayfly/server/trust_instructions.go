@@ -81,8 +81,8 @@ const (
 	headWindows    = "\n# Windows, into your trusted roots, in PowerShell:\n"
 )
 
-// steps returns the remaining steps for the CA at a path. file is what --apply changed, or ""
-// without it.
+// steps returns the remaining steps for a user to make programs trust the CA in the file ca. file
+// is the file that --apply changed, or "" without --apply.
 func (c *trustCommand) steps(ca, file string) string {
 	var in func(shell) string
 	switch c.Language {
@@ -107,10 +107,10 @@ func (c *trustCommand) steps(ca, file string) string {
 	return lines
 }
 
-// pythonSteps makes all clients read certifi's file. AMQP reads only that file; asynchronous
-// administration reads OpenSSL's, and administration certifi's unless REQUESTS_CA_BUNDLE or
-// CURL_CA_BUNDLE is set, in this order. certifi's file has the public roots as well, so the
-// rest of the program connects as before.
+// pythonSteps returns the steps that make all Python clients read certifi's file. The AMQP client
+// reads only that file; the asynchronous administration client reads OpenSSL's; the administration
+// client reads certifi's unless REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE is set, in this order.
+// certifi's file has the public roots as well, so the rest of the program connects as before.
 func (c *trustCommand) pythonSteps(s shell, ca, file string) string {
 	program := c.programOr(s.python)
 	bundle, add := s.quote(file), ""
@@ -121,8 +121,8 @@ func (c *trustCommand) pythonSteps(s shell, ca, file string) string {
 	return add + s.set("SSL_CERT_FILE", bundle) + s.set("REQUESTS_CA_BUNDLE", bundle)
 }
 
-// javaSteps creates a store and makes every Java that is started from the shell read it, also
-// by Maven and Gradle.
+// javaSteps returns the steps that create a trust store and make every Java that is started from
+// the shell read it, also by Maven and Gradle. With file, the store exists already.
 func (c *trustCommand) javaSteps(s shell, ca, file string) string {
 	store, add := filepath.Join(filepath.Dir(ca), "trust.jks"), ""
 	if file == "" {

@@ -112,10 +112,10 @@ func (c *usersHashCommand) Run(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// rewriteUsers replaces the line of a user, or appends one. put gets the role of the former
-// line, if there is one; nil removes the line from an existing file. Everything else stays,
-// including the owner of the file. A server reads either the old or the new file, and other
-// commands that write it wait.
+// rewriteUsers replaces the line of a user with the one that put returns, or appends it. put gets
+// the role in the former line, or "" if there is none. If put is nil, rewriteUsers removes the
+// line. It reports whether the user had a line. Everything else stays, including the owner of the
+// file. A server reads either the old or the new file, and other commands that write it wait.
 func rewriteUsers(path, name string, put func(role string) (line string)) (there bool, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -180,8 +180,8 @@ func replaceFile(path, text string, former os.FileInfo) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// readPassword asks for a password, twice on a terminal; otherwise it reads the first line. It
-// waits no longer than ctx.
+// readPassword asks for a password twice if standard input is a terminal, and otherwise reads its
+// first line. It returns an error for an invalid password, or when ctx ends.
 func readPassword(ctx context.Context, s cli.Streams) (string, error) {
 	in, ok := s.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

@@ -145,7 +145,8 @@ func (c *verifyCommand) verifyBackup(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// reportFaults prints the faults and returns the error.
+// reportFaults prints the faults in r, the report about `what`, and returns an error with their
+// number.
 func reportFaults(s cli.Streams, what string, r inspect.Report) error {
 	if _, err := io.WriteString(s.Out, formatFaults(r)+"\n"); err != nil {
 		return err
