@@ -151,16 +151,16 @@ func (c *conn) closeWithError(why *wire.Error) {
 	c.mail.wakeWriter()
 }
 
-// close makes the writer write a close after all pending frames, and end. why is nil if there is no
-// error. Called with mu held.
+// close makes the writer write a close after all pending frames, and then end. If why is nil, the
+// close has no error. Called with mu held.
 func (c *conn) close(why *wire.Error) {
 	if c.state == running {
 		c.state, c.closeError = closing, why
 	}
 }
 
-// readFrames serves the client's frames. It reports over after the client's close. Otherwise
-// reading has failed, and err is the error for the client, or nil if the client has
+// readFrames serves the client's frames. `over` reports that the client has sent its close.
+// Otherwise reading has failed, and err is the error for the client, or nil if the client has
 // disconnected.
 func (c *conn) readFrames() (over bool, err error) {
 	defer c.mail.wakeWriter()
@@ -222,7 +222,8 @@ func (c *conn) nextFrame() (wire.Frame, error) {
 	return f, err
 }
 
-// setReadDeadline sets the read deadline. After a close the writer sets it.
+// setReadDeadline sets the read deadline, unless the connection is closing: then the writer sets
+// it.
 func (c *conn) setReadDeadline(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,7 +281,7 @@ func (c *conn) readError(err error) error {
 	return nil // the client has disconnected
 }
 
-// handleFrame serves one frame. It reports over after the client's close. An error ends the
+// handleFrame serves one frame. `over` reports that it was the client's close. An error ends the
 // connection.
 func (c *conn) handleFrame(f wire.Frame) (over bool, err error) {
 	c.countFrameIn(f)
