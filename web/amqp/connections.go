@@ -138,7 +138,7 @@ func identifierOf(a *wire.Attach) string {
 }
 
 // describe describes a link. It reports false if the link has not been attached yet, or if it
-// belongs to $cbs or a transaction coordinator.
+// neither sends to an entity, receives from one, nor carries requests to the $management of one.
 func (a attachedLink) describe() (_ connections.Link, ok bool) {
 	name := printable(a.name.name, maxNameLength)
 	switch l := a.link.(type) {
