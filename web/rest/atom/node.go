@@ -113,7 +113,7 @@ func (n *node) isOurs() bool {
 // isNamed reports whether n has this name, in a namespace that isOurs accepts.
 func (n *node) isNamed(name string) bool { return n.name == name && n.isOurs() }
 
-// child returns the child with this name, or nil if there is none or its attribute nil is
+// child returns the child with this name, or nil if there is none or if its attribute i:nil is
 // true.
 func (n *node) child(name string) *node {
 	if n == nil {
