@@ -23,7 +23,7 @@ type peer struct {
 	container  string           // printable, cut at maxNameLength
 	host       string           // empty once the namespace is found
 	properties value.Properties // nil once initInfo has read them
-	maxFrame   uint32           // largest frame that the client accepts
+	maxFrame   uint32           // largest frame that the client accepts, in bytes
 	channelMax uint16           // largest channel that it accepts
 	idle       time.Duration    // idle time-out; zero means none
 }
@@ -55,8 +55,8 @@ type conn struct {
 
 	ctx           context.Context //nolint:containedctx // for work that concerns only the connection
 	stop          context.CancelFunc
-	readerSignal  chan struct{}  // has an element when fewer bytes wait for the broker or the network
-	incomingBytes atomic.Int64   // bytes kept of the client's messages
+	readerSignal  chan struct{}  // has an element when the reader should check again whether it has to wait
+	incomingBytes atomic.Int64   // bytes of the client's messages that are kept in memory
 	needsToken    atomic.Bool    // the client needs a valid token and has sent none, see checkAttachAllowed; set with mu held
 	background    sync.WaitGroup // goroutines of the connection other than reader and writer
 	mail          mailbox
@@ -71,7 +71,7 @@ type conn struct {
 	readerWait         func()                  // makes the reader wait, after it has released mu; nil if it need not wait
 	replyLinkCount     uint64                  // number of links for replies attached so far
 	pendingAttaches    int                     // attaches that the broker has not answered
-	sendQueue          []outgoingLink          // links that the writer looks at next, in order
+	sendQueue          []outgoingLink          // links from which the writer sends next, in order
 	spareSendQueue     []outgoingLink          // reused for the next round of appendTransfers
 	queuedReplyBytes   int                     // bytes of replies that wait for the client's credit
 	reservedReplyBytes int64                   // bytes of replies that are being made

@@ -29,8 +29,8 @@ func (c *conn) findNamespace() *Namespace {
 }
 
 // forwardToOwner sends the client's open f to the owner of the namespace, which answers it, and
-// sets c.forward. It returns false if no server can take the connection, or if another server has
-// forwarded it here.
+// sets c.forward. It returns false if the namespace is served here, if its owner cannot take the
+// connection, or if another server has forwarded the connection here.
 func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	if c.forwarded != nil {
 		return false
@@ -69,9 +69,9 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	return true
 }
 
-// reserveForward counts a connection that is to be forwarded, and returns the forwarder for it, or
-// nil if the namespace is served here or has reached its limit of connections. leave reverses the
-// count.
+// reserveForward counts a connection that is to be forwarded, and returns the forwarder for it. It
+// returns nil if the connection cannot be forwarded, for example because the limit of connections
+// is reached. leave reverses the count.
 func (sp *Namespace) reserveForward() (forwarder *cluster.Forwarder, leave func()) {
 	s := sp.s
 	s.mu.Lock()

@@ -47,11 +47,11 @@ func (b *mailbox) put(m mailItem) {
 // call makes the writer call f with the connection's mutex held, after earlier mail.
 func (b *mailbox) call(f func()) { b.put(mailItem{kind: mailCall, call: f}) }
 
-// wakeWriter makes the writer look for mail and for frames to write.
+// wakeWriter wakes the writer, which handles mail and writes frames. It never blocks.
 func (b *mailbox) wakeWriter() {
 	select {
 	case b.signal <- struct{}{}:
-	default: // the writer is about to look
+	default: // the writer is about to check
 	}
 }
 

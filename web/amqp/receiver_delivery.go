@@ -43,13 +43,13 @@ type incomingDelivery struct {
 	scanner *wire.Scanner // only if it is streamed
 	pipe    *pipe         // only if it is streamed
 	turn    chan struct{} // only if it is streamed in a transaction: closed when it may be completed
-	sent    chan struct{} // only if it is streamed in a transaction: closed when the transaction has it
+	sent    chan struct{} // only if it is streamed in a transaction: closed when it has been sent to the transaction
 
 	complete bool        // all of it has arrived
 	refused  *wire.Error // why it is refused, whatever the broker answers
 	outcome  wire.State  // its outcome; nil until that is known
 	answered bool        // the outcome has been sent
-	failed   error       // why its transaction does not have it, or nil
+	failed   error       // the error of sending it to its transaction, or nil
 }
 
 // beginStream begins to stream a delivery, if its body is data.

@@ -14,7 +14,7 @@ type replyLink struct {
 	handle       uint32
 	name         string // as nameKey returns it
 	target       string // the address for replies, as nameKey returns it
-	maxReplySize uint64 // maximum size of a reply in bytes: the one announced, or the client's if that is less
+	maxReplySize uint64 // maximum size of a reply in bytes: the lesser of the server's and the client's
 	node         string // address of the node, in lower case
 	attachOrder  uint64 // order of attaching on the connection
 

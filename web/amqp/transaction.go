@@ -15,8 +15,8 @@ import (
 const maxTransactions = 1_000
 
 // A transaction is declared by the client of a connection, all of whose links can take part in it
-// (§5.4, TX-1). It ends with a discharge, with the link on which it was declared, with the
-// connection, or when its time is over (TX-2), which takes effect with its next operation.
+// (§5.4, TX-1). It ends with a discharge, with the link on which it was declared, or with the
+// connection. It also ends when it expires (TX-2), which takes effect with its next operation.
 //
 // Its operations run in order.
 type transaction struct {

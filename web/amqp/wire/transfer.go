@@ -13,7 +13,7 @@ type Transfer struct {
 	DeliveryID         Opt[uint32]
 	DeliveryTag        []byte // nil if absent
 	MessageFormat      Opt[uint32]
-	Settled            Opt[bool] // absent: as in earlier transfers, and false in the first
+	Settled            Opt[bool] // absent means as in earlier transfers, and false in the first
 	More               bool
 	ReceiverSettleMode Opt[ReceiverSettleMode]
 	State              State // nil if there is none

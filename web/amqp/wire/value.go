@@ -233,9 +233,9 @@ func AppendValue(b []byte, v value.Value) []byte {
 	}
 }
 
-// widest returns the constructor that is wide enough for every value of a kind, or zero if no
-// primitive type has that kind. [AppendArray] uses it for the elements of arrays, and the narrower
-// one for short texts.
+// widest returns the constructor that is wide enough for every value of a kind, or zero for a kind
+// of which [AppendArray] makes no arrays. For short texts, AppendArray uses the constructor with a
+// size of one byte instead.
 func widest(k value.Kind) byte {
 	return [...]byte{
 		value.Bool: codeBool, value.UByte: codeUByte, value.Byte: codeByte, value.Char: codeChar,

@@ -172,8 +172,9 @@ func megabytes(c engine.Config) int64 {
 }
 
 // partitionSize converts the MaxSizeInMegabytes in an update to the size of one partition. For a
-// partitioned entity, it divides the size by the number of partitions if the size is the entity's
-// present total or more than one partition may have. Otherwise it returns `text` unchanged.
+// partitioned entity, it divides a multiple of the number of partitions by that number if it is the
+// entity's present total or more than one partition may have. Otherwise it returns `text`
+// unchanged.
 func partitionSize(was engine.Config, text string, l engine.Limits) string {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || !was.EnablePartitioning || n%engine.Partitions != 0 {
