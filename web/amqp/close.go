@@ -7,7 +7,7 @@ import (
 )
 
 // discardInput reads and drops what the client sends until the client closes the connection or the
-// read deadline passes. If the server closed the connection while bytes of the client are on their
+// read deadline passes. If the server closed the connection while bytes of the client were on their
 // way, the client might never read the close.
 func (c *conn) discardInput() {
 	_, _ = io.Copy(io.Discard, c.nc) //nolint:errcheck // any error ends the connection

@@ -89,7 +89,7 @@ func writeClose(nc net.Conn, why *wire.Error) {
 
 // writeLast sends b, and then reads and drops what the client sends until the client closes the
 // connection, for at most clientCloseTimeout and maxDiscarded bytes. If the server closed the
-// connection while bytes of the client are on their way, the client might never read b.
+// connection while bytes of the client were on their way, the client might never read b.
 func writeLast(nc net.Conn, b []byte) {
 	_ = nc.SetDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the write returns the error
 	if _, err := nc.Write(b); err != nil {

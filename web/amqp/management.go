@@ -46,8 +46,8 @@ func (c *call) reserveReplyBytes(ctx context.Context, n int64) error {
 	return c.c.reserveReplyBytes(ctx, c.request, n)
 }
 
-// callResult is the result of a call. With noContent, the status of the reply is 204 instead of
-// 200.
+// callResult is the result of a call. If noContent is set, the status of the reply is 204 instead
+// of 200.
 type callResult struct {
 	noContent bool
 	body      []byte // an encoded map; nil for an empty one

@@ -248,7 +248,7 @@ func (in *receiver) completeDelivery(last []byte) {
 }
 
 // answerDelivery sends the client the outcome of a delivery, unless the client has sent the
-// delivery settled or ended the link meanwhile.
+// delivery settled, or the link or session has ended and the client does not wait for the outcome.
 func (in *receiver) answerDelivery(id uint32, settled bool, state wire.State) {
 	s := in.s
 	if heard := !in.ended || in.whenAnswered != nil; heard && !settled && s.c.sessions[s.channel] == s {

@@ -98,8 +98,9 @@ func (t encodedReply) undoIfLost() {
 	}
 }
 
-// enqueueReply queues a reply, and drops the oldest replies of the link while there are more than
-// maxReplies or their bytes exceed maxQueuedReplyBytes.
+// enqueueReply queues a reply. It drops the oldest replies of the link while the link has more than
+// maxReplies, or the connection's queued replies have more than maxQueuedReplyBytes. A single large
+// reply is not dropped.
 func (r *replyLink) enqueueReply(t encodedReply) {
 	c := r.s.c
 	if uint64(len(r.queue)) >= uint64(r.credit) || r.s.remoteIncomingWindow == 0 {

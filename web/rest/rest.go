@@ -142,11 +142,11 @@ func (d *handler) route(c echo.Context) error {
 
 // isManagement reports whether a request to an address of messages is a management request, because
 // an entity is called …/Messages, …/Messages/Head or the like (REST-1). `served` reports whether
-// the address accepts the method for messages. A POST is never a management request, and an Atom
-// entry always is. A request that cannot be about messages, because of its method or because its
-// token is no lock token, is one if it has an api-version or an entity in t.named exists. Any other
-// request is one if an entity in t.named exists and the request has an api-version or the entity
-// with the messages does not exist.
+// the address accepts the method for messages. A POST never is one, and any other request with an
+// Atom entry always is. A request that cannot be about messages, because of its method or because
+// its token is no lock token, is one if it has an api-version or an entity in t.named exists. Any
+// other request is one if an entity in t.named exists and the request has an api-version or the
+// entity with the messages does not exist.
 func (d *handler) isManagement(c echo.Context, t address, served bool) bool {
 	r := c.Request()
 	version, versioned := c.QueryParam("api-version"), c.QueryParams().Has("api-version")

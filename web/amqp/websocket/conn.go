@@ -81,8 +81,8 @@ func convertReadError(err error) error {
 	return opError("read", err)
 }
 
-// opError wraps err in a net.OpError. If err is a time-out, it wraps os.ErrDeadlineExceeded instead
-// of it, so that errors.Is finds that as in errors of other connections.
+// opError wraps err in a net.OpError. A time-out is replaced by os.ErrDeadlineExceeded, as in the
+// errors of other connections.
 func opError(op string, err error) error {
 	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		err = os.ErrDeadlineExceeded

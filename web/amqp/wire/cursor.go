@@ -34,7 +34,8 @@ func (c *cursor) fail(cond Condition, format string, args ...any) {
 	c.off = c.end
 }
 
-// result returns err as an error: a nil *ProtocolError in an error would not be nil.
+// result returns c.err as an error. It returns nil explicitly, because an error that contains a nil
+// *ProtocolError is not nil.
 func (c *cursor) result() error {
 	if c.err == nil {
 		return nil
