@@ -99,8 +99,8 @@ func (t encodedReply) undoIfLost() {
 }
 
 // enqueueReply queues a reply. It drops the oldest replies of the link while the link has more than
-// maxReplies, or the connection's queued replies have more than maxQueuedReplyBytes. A single large
-// reply is not dropped.
+// maxReplies, or the connection's queued replies have more than maxQueuedReplyBytes. The new reply
+// is only dropped if the others already have more.
 func (r *replyLink) enqueueReply(t encodedReply) {
 	c := r.s.c
 	if uint64(len(r.queue)) >= uint64(r.credit) || r.s.remoteIncomingWindow == 0 {
