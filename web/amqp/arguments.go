@@ -36,7 +36,8 @@ func integerOf(v value.Value) (int64, bool) {
 	return 0, false
 }
 
-// text returns the string called name. It reports false if that is absent or null.
+// text returns the string called name. It reports false if there is no such entry or its value is
+// null.
 func (a arguments) text(name string) (s string, ok bool, err error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
@@ -62,7 +63,7 @@ func (a arguments) boolean(name string) (bool, error) {
 }
 
 // id returns the text of the id called name, which may have any type (MSG-11). It reports false if
-// that is absent or null.
+// there is no such entry or its value is null.
 func (a arguments) id(name string) (s string, ok bool, err error) {
 	switch v, there := a.Lookup(name); {
 	case !there || v.Kind() == value.Null:

@@ -85,7 +85,7 @@ func (m *incomingMemory) give(address string, n int64) {
 	m.count(address, -n)
 }
 
-// count adds n bytes to those of an address. Called with mu held.
+// count adds n to the bytes that an address has taken. Called with mu held.
 func (m *incomingMemory) count(address string, n int64) {
 	if address == "" {
 		return

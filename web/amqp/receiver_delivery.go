@@ -358,7 +358,7 @@ type unansweredDeliveries struct {
 	whenAnswered func() // called when all are answered; nil until the client detaches the link
 }
 
-// afterAnswers calls then when all deliveries are answered.
+// afterAnswers calls `then` when all deliveries are answered, or at once if they are.
 func (p *unansweredDeliveries) afterAnswers(then func()) {
 	if p.unanswered == 0 {
 		then()
@@ -386,8 +386,9 @@ type answeringLink interface {
 
 func (p *unansweredDeliveries) deliveries() *unansweredDeliveries { return p }
 
-// endWhenAnswered ends a link and calls then when all its deliveries are answered, or at once if
-// the client ends its session without detaching the link.
+// endWhenAnswered ends a link, and calls `then` when all its deliveries are answered. If the client
+// ends the link's session without detaching the link, or did not end the link, it calls `then` at
+// once.
 func (s *session) endWhenAnswered(l answeringLink, how engine.DetachReason, then func()) {
 	if do := l.end(how); do != nil {
 		s.c.queueReaderWork(do)

@@ -27,7 +27,7 @@ type unsettledDelivery struct {
 	id              uint32
 	token           engine.LockToken
 	settling        bool         // its settlement is in progress
-	settledByClient bool         // the client has settled it itself meanwhile
+	settledByClient bool         // the client has settled it while its settlement was in progress
 	transaction     *transaction // open transaction that settles it, or nil
 	next, prev      *unsettledDelivery
 }

@@ -65,10 +65,11 @@ func (s *session) answerForDetached(d *wire.Disposition, span uint32) {
 }
 
 // handleDisposition handles a client's disposition for deliveries from the server (§5.2). It
-// ignores deliveries that were settled before, or whose link the client knows to be detached.
+// ignores deliveries that were settled before, and those of links whose detach the client has
+// answered.
 func (s *session) handleDisposition(d *wire.Disposition) error {
 	if d.Role != wire.RoleReceiver {
-		return nil // for its own deliveries, which the server has settled
+		return nil // for the client's own deliveries, which the server has settled
 	}
 	span := d.Last.Or(d.First) - d.First // numbers wrap around
 	if int32(span) < 0 {
@@ -79,7 +80,7 @@ func (s *session) handleDisposition(d *wire.Disposition) error {
 		switch {
 		case !h.settling:
 			s.settleDelivery(h, d)
-		case d.Settled: // the client did not wait for the answer to its outcome, which stands
+		case d.Settled: // the client does not wait for the answer to its earlier outcome, which remains valid
 			h.settledByClient = true
 			h.transaction.markSettledByClient(h)
 		}

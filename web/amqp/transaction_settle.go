@@ -120,7 +120,7 @@ func (h *unsettledDelivery) settleAgain(d *wire.Disposition, tx *transaction) bo
 	switch {
 	case tx != t && !released && !(d.Settled && !settles): // settled without an outcome, the delivery keeps its earlier one
 		return false
-	case d.Settled: // the earlier outcome stands
+	case d.Settled: // the earlier outcome remains valid
 		t.markSettledByClient(h)
 		h.remove()
 		return true

@@ -192,7 +192,7 @@ func (q *sectionOrder) add(s Section) *ProtocolError {
 	return &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf(text, s)}
 }
 
-// AppendSection appends a section with this encoded value, or nothing if that is nil. The
+// AppendSection appends a section with this encoded value, or nothing if `encoded` is nil. The
 // caller guarantees that the value is valid.
 func AppendSection(b []byte, s Section, encoded []byte) []byte {
 	if encoded == nil {

@@ -29,8 +29,8 @@ type Transfer struct {
 func (*Transfer) Code() Code { return CodeTransfer }
 func (*Transfer) sealed()    {}
 
-// Decode decodes the body of a frame. DeliveryTag and Payload are parts of body and valid
-// as long as it is. Decode allocates only for a state other than accepted and released.
+// Decode decodes the body of a frame. DeliveryTag and Payload are parts of body, and valid only as
+// long as body is. Decode allocates only for a state other than accepted and released.
 func (t *Transfer) Decode(body []byte) error {
 	c := newCursor(body)
 	f := c.enterComposite(CodeTransfer)

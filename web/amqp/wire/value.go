@@ -82,8 +82,8 @@ func (c *cursor) encoded() []byte {
 	return c.b[start:c.off]
 }
 
-// dotNetValue reads a value of one of the described types above. If it is none of them, the
-// cursor does not move.
+// dotNetValue reads the rest of a described value whose descriptor is one of the symbols above. For
+// any other value it reports false, and the cursor does not move.
 func (c *cursor) dotNetValue() (v value.Value, ok bool) {
 	d := *c
 	code := d.byte()

@@ -52,7 +52,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// parse parses a document. It knows only XML's predefined entities, so a document cannot
+// parse parses a document. It accepts no entities but XML's predefined ones, so a document cannot
 // expand beyond its size.
 func parse(raw []byte) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(raw))
