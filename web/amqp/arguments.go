@@ -36,7 +36,8 @@ func integerOf(v value.Value) (int64, bool) {
 	return 0, false
 }
 
-// text returns the string called name. It reports false if that is absent or null.
+// text returns the string called name. It reports false if there is no such entry or its value is
+// null.
 func (a arguments) text(name string) (s string, ok bool, err error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
@@ -62,7 +63,7 @@ func (a arguments) boolean(name string) (bool, error) {
 }
 
 // id returns the text of the id called name, which may have any type (MSG-11). It reports false if
-// that is absent or null.
+// there is no such entry or its value is null.
 func (a arguments) id(name string) (s string, ok bool, err error) {
 	switch v, there := a.Lookup(name); {
 	case !there || v.Kind() == value.Null:
@@ -87,9 +88,9 @@ func (a arguments) integer32(name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// instant returns the time called name. It returns 0 if that is absent, null, or so late that it
-// means no time: SDKs send the last millisecond of the year 9999, or the one after it (sdk-demands
-// 12).
+// instant returns the time called name, or 0 if it is absent, null, or not before the last
+// millisecond of the year 9999: SDKs send that millisecond, or the one after it, for no time
+// (sdk-demands 12).
 func (a arguments) instant(name string) (engine.Instant, error) {
 	const lastDate = 253402300799999
 	v, there := a.Lookup(name)
@@ -115,7 +116,8 @@ func (a arguments) instant(name string) (engine.Instant, error) {
 // broker looks them up in one turn, during which other operations wait.
 const maxElements = 10_000
 
-// elements returns the elements of the array or list called name.
+// elements returns the elements of the array or list called name, or an error if it has more than
+// maxElements.
 func (a arguments) elements(name string) ([]value.Value, error) {
 	v, there := a.Lookup(name)
 	raw, ok := v.Bytes()

@@ -80,8 +80,9 @@ func (s *session) handleAttach(a *wire.Attach, size int) error {
 // reading from the client. Attaches whose links no longer exist count too.
 const maxPendingAttaches = 1_000
 
-// attachAsync runs ask outside the mutex, after queued work, and then runs the function
-// that ask returns with the mutex held.
+// attachAsync calls `ask` in a goroutine, without the mutex and after the work that the reader has
+// queued. It then calls the function that `ask` returned, with the mutex held. If too many attaches
+// are pending, it makes the reader wait.
 func (c *conn) attachAsync(ask func() (then func())) {
 	if c.pendingAttaches++; c.pendingAttaches >= maxPendingAttaches {
 		c.readerWait = func() {
@@ -104,8 +105,8 @@ func (c *conn) attachAsync(ask func() (then func())) {
 }
 
 // addLink adds a link to the session. It first detaches a link of the same name and direction,
-// which the client has attached again (AMQP 1.0, part 2, 2.6.1). waits is the size of an attach
-// that has yet to be answered; it counts in the budget until attachAnswered is called.
+// which the client has attached again (AMQP 1.0, part 2, 2.6.1). `waits` is the size in bytes of an
+// attach that has yet to be answered, or 0. It counts in the budget until attachAnswered is called.
 func (s *session) addLink(a *wire.Attach, l link, waits int) {
 	name := linkNameFor(a.Name, a.Role)
 	if old, ok := s.names[name]; ok {
@@ -157,8 +158,8 @@ func (s *session) removeLink(handle uint32) {
 	}
 }
 
-// linkAddress returns the address of a client's link: the target's for a sender, the source's
-// for a receiver.
+// linkAddress returns the address of a client's link: the target's for a sender, the source's for a
+// receiver. It reports false if the link has no address.
 func linkAddress(a *wire.Attach) (string, bool) {
 	switch {
 	case a.Role == wire.RoleSender && a.Target != nil:
@@ -325,8 +326,8 @@ const (
 	distributionCopy = "copy"
 )
 
-// batchSizeProperties returns the properties of the attach that answers a sending client. most
-// is the maximum size of a message in bytes.
+// batchSizeProperties returns the properties of the attach that answers a sending client. `most` is
+// the maximum size of a message in bytes.
 func (s *session) batchSizeProperties(most uint64) value.Properties {
 	limits := s.c.b.Limits()
 	n := min(most, uint64(limits.MaxBatchSize()))

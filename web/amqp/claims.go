@@ -241,9 +241,9 @@ func (c *conn) markAuthorized(until time.Time) {
 	}
 }
 
-// expectToken checks the key of SASL PLAIN. If that is not valid, it starts the time in which the
-// client must send a valid token. It waits for the broker: call it without mu, before the
-// connection runs.
+// expectToken checks the key of SASL PLAIN. If the client has sent no valid key, it starts a timer
+// that closes the connection unless the client sends a valid token in time. It waits for the
+// broker: call it without mu, before the connection runs.
 func (c *conn) expectToken() {
 	if c.s.policy != sas.Enforce {
 		return

@@ -6,8 +6,9 @@ import (
 	"mayfly/engine"
 )
 
-// discardInput reads and drops what the client still sends, until the client has read the
-// close. If the connection were closed earlier, the client might never read it.
+// discardInput reads and drops what the client sends until the client closes the connection or the
+// read deadline passes. If the server closed the connection while bytes of the client were on their
+// way, the client might never read the close.
 func (c *conn) discardInput() {
 	_, _ = io.Copy(io.Discard, c.nc) //nolint:errcheck // any error ends the connection
 }
@@ -25,7 +26,7 @@ func (c *conn) handleClose() {
 	})
 }
 
-// endAllLinks ends all links of all sessions, and calls then with the mutex held when all of them
+// endAllLinks ends all links of all sessions, and calls `then` with the mutex held when all of them
 // have ended.
 func (c *conn) endAllLinks(how engine.DetachReason, then func()) {
 	left := len(c.sessions) + 1
@@ -41,8 +42,8 @@ func (c *conn) endAllLinks(how engine.DetachReason, then func()) {
 	one()
 }
 
-// shutDown ends all links of the client as lost, and waits until no work of the connection
-// is in progress. Reader and writer have ended.
+// shutDown detaches all links with engine.DetachedLost, and waits until no work of the connection
+// is in progress. It is called after the reader and the writer have ended.
 func (c *conn) shutDown() {
 	c.mu.Lock()
 	c.state = bothClosed

@@ -23,7 +23,7 @@ type peer struct {
 	container  string           // printable, cut at maxNameLength
 	host       string           // empty once the namespace is found
 	properties value.Properties // nil once initInfo has read them
-	maxFrame   uint32           // largest frame that the client accepts
+	maxFrame   uint32           // largest frame that the client accepts, in bytes
 	channelMax uint16           // largest channel that it accepts
 	idle       time.Duration    // idle time-out; zero means none
 }
@@ -55,8 +55,8 @@ type conn struct {
 
 	ctx           context.Context //nolint:containedctx // for work that concerns only the connection
 	stop          context.CancelFunc
-	readerSignal  chan struct{}  // has an element when fewer bytes wait for the broker or the network
-	incomingBytes atomic.Int64   // bytes kept of the client's messages
+	readerSignal  chan struct{}  // has an element when the reader should check again whether it has to wait
+	incomingBytes atomic.Int64   // bytes of the client's messages that are kept in memory
 	needsToken    atomic.Bool    // the client needs a valid token and has sent none, see checkAttachAllowed; set with mu held
 	background    sync.WaitGroup // goroutines of the connection other than reader and writer
 	mail          mailbox
@@ -71,7 +71,7 @@ type conn struct {
 	readerWait         func()                  // makes the reader wait, after it has released mu; nil if it need not wait
 	replyLinkCount     uint64                  // number of links for replies attached so far
 	pendingAttaches    int                     // attaches that the broker has not answered
-	sendQueue          []outgoingLink          // links that the writer looks at next, in order
+	sendQueue          []outgoingLink          // links from which the writer sends next, in order
 	spareSendQueue     []outgoingLink          // reused for the next round of appendTransfers
 	queuedReplyBytes   int                     // bytes of replies that wait for the client's credit
 	reservedReplyBytes int64                   // bytes of replies that are being made
@@ -151,16 +151,16 @@ func (c *conn) closeWithError(why *wire.Error) {
 	c.mail.wakeWriter()
 }
 
-// close makes the writer write a close after all pending frames, and end. why is nil if there is no
-// error. Called with mu held.
+// close makes the writer write a close after all pending frames, and then end. If why is nil, the
+// close has no error. Called with mu held.
 func (c *conn) close(why *wire.Error) {
 	if c.state == running {
 		c.state, c.closeError = closing, why
 	}
 }
 
-// readFrames serves the client's frames. It reports over after the client's close. Otherwise
-// reading has failed, and err is the error for the client, or nil if the client has
+// readFrames serves the client's frames. `over` reports that the client has sent its close.
+// Otherwise reading has failed, and err is the error for the client, or nil if the client has
 // disconnected.
 func (c *conn) readFrames() (over bool, err error) {
 	defer c.mail.wakeWriter()
@@ -222,7 +222,8 @@ func (c *conn) nextFrame() (wire.Frame, error) {
 	return f, err
 }
 
-// setReadDeadline sets the read deadline. After a close the writer sets it.
+// setReadDeadline sets the read deadline, unless the connection is closing: then the writer sets
+// it.
 func (c *conn) setReadDeadline(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,7 +281,7 @@ func (c *conn) readError(err error) error {
 	return nil // the client has disconnected
 }
 
-// handleFrame serves one frame. It reports over after the client's close. An error ends the
+// handleFrame serves one frame. `over` reports that it was the client's close. An error ends the
 // connection.
 func (c *conn) handleFrame(f wire.Frame) (over bool, err error) {
 	c.countFrameIn(f)

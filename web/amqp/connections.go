@@ -73,8 +73,8 @@ func (sp *Namespace) Disconnect(id string) (connections.Connection, bool) {
 	return info, true
 }
 
-// describe describes a connection with at most the given number of its links, those at entity
-// first. at reports whether any link is at entity, or entity is empty.
+// describe describes a connection with at most the given number of its links, those at `entity`
+// first. `at` reports whether any link is at `entity`. It is also true if `entity` is empty.
 func (c *conn) describe(entity engine.Path, links int) (_ connections.Connection, at bool) {
 	out := connections.Connection{
 		ID: c.id, Client: c.clientName(), Library: c.library, Container: c.container, Remote: c.nc.RemoteAddr().String(),
@@ -117,9 +117,10 @@ const (
 	clientIdentifier = "com.microsoft:client-identifier"
 )
 
-// identifierOf returns the identifier of a sender or receiver, the option "identifier" of
-// SDKs. For a sender, the SDKs for JavaScript and .NET send it as the address of the
-// source. In Python's SDK that address ends with the link's name and is no identifier.
+// identifierOf returns the identifier that a client gave its sender or receiver in the option
+// "identifier" of its SDK, or an empty string. For a sender, the SDKs for JavaScript and .NET send
+// it as the address of the source. In Python's SDK that address ends with the link's name and is no
+// identifier.
 func identifierOf(a *wire.Attach) string {
 	for _, name := range []string{receiverName, clientIdentifier} {
 		if v, ok := a.Properties.Lookup(name); ok {
@@ -136,8 +137,8 @@ func identifierOf(a *wire.Attach) string {
 	return ""
 }
 
-// describe describes a link. It reports false if the link is not attached yet or is not at an
-// entity. Called with the connection's mutex held.
+// describe describes a link. It reports false if the link has not been attached yet, or if it
+// neither sends to an entity, receives from one, nor carries requests to the $management of one.
 func (a attachedLink) describe() (_ connections.Link, ok bool) {
 	name := printable(a.name.name, maxNameLength)
 	switch l := a.link.(type) {
@@ -172,7 +173,7 @@ func (a attachedLink) describe() (_ connections.Link, ok bool) {
 type clients struct {
 	byID         map[string]*conn
 	byName       map[string][]*conn   // by the name in locks and events; the latest last
-	disconnected []disconnectedClient // disconnected clients, the latest last
+	disconnected []disconnectedClient // at most maxDisconnected, the latest last
 }
 
 // A disconnectedClient describes a client that has disconnected.
@@ -200,7 +201,8 @@ func (l *clients) add(c *conn) {
 	l.byName[name] = append(l.byName[name], c)
 }
 
-// remove moves c to the disconnected clients.
+// remove removes c from the connected clients and adds it to the disconnected ones, of which it
+// drops the oldest above maxDisconnected.
 func (l *clients) remove(c *conn, now time.Time) {
 	name := c.clientName()
 	delete(l.byID, c.id)
@@ -300,7 +302,7 @@ func (c *conn) clientName() string {
 	return connections.Prefix + cmp.Or(c.container, c.nc.RemoteAddr().String())
 }
 
-// printable returns the printable part of a client's text, cut after most bytes.
+// printable returns the printable characters of the first `most` bytes of a client's text.
 func printable(s string, most int) string {
 	if len(s) > most {
 		s = s[:most]

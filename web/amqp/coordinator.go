@@ -135,7 +135,8 @@ func (co *coordinator) serve(id uint32, settled bool, message []byte) error {
 	return nil
 }
 
-// answer sends the client the outcome of its message, unless state is nil.
+// answer sends the client the outcome of its message, unless state is nil or the client has sent
+// the message settled.
 func (co *coordinator) answer(id uint32, settled bool, state wire.State) {
 	s := co.s
 	if heard := !co.ended || co.whenAnswered != nil; heard && !settled && state != nil && s.c.sessions[s.channel] == s {

@@ -34,7 +34,8 @@ func (c *conn) addTrackingID(p wire.Performative) {
 	}
 }
 
-// withTrackingID returns a copy of e with an id that is logged too, or nil for nil.
+// withTrackingID returns a copy of e whose description ends with a new TrackingId, which is logged
+// too. It returns nil for nil.
 func (c *conn) withTrackingID(e *wire.Error) *wire.Error {
 	if e == nil {
 		return nil
@@ -74,8 +75,9 @@ func (s *session) detachForViolation(handle uint32, why *wire.Error) {
 	s.detach(handle, why)
 }
 
-// appendFitting appends a frame of at most the client's maximum size: it cuts the
-// description of an error. A frame that does not fit even so closes the connection.
+// appendFitting appends a frame of at most the client's maximum size. If the frame is larger, it
+// shortens the description of the error in p. If that is not enough, it appends nothing and closes
+// the connection.
 func (c *conn) appendFitting(b []byte, channel uint16, p wire.Performative) []byte {
 	start := len(b)
 	b = wire.AppendFrame(b, channel, p)
@@ -97,7 +99,8 @@ func (c *conn) appendFitting(b []byte, channel uint16, p wire.Performative) []by
 	return b[:start]
 }
 
-// errorIn returns the error in a performative, so that the caller can change it, or nil.
+// errorIn returns a pointer to the error in a performative, through which the caller can change it,
+// or nil if there is none.
 func errorIn(p wire.Performative) *wire.Error {
 	switch p := p.(type) {
 	case *wire.Disposition:

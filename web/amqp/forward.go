@@ -10,7 +10,8 @@ import (
 	"mayfly/web/cluster"
 )
 
-// findNamespace returns the namespace that the client asks for.
+// findNamespace returns the namespace that the forwarding server, the port or the client's host
+// names. If this server does not have it, the result refuses connections.
 func (c *conn) findNamespace() *Namespace {
 	switch {
 	case c.forwarded != nil:
@@ -27,9 +28,9 @@ func (c *conn) findNamespace() *Namespace {
 	return sp
 }
 
-// forwardToOwner forwards the connection, whose open is f, to the owner of the namespace, and
-// reports whether it did. If so, the owner answers the open. A connection that another server has
-// forwarded is not forwarded again.
+// forwardToOwner sends the client's open f to the owner of the namespace, which answers it, and
+// sets c.forward. It returns false if the namespace is served here, if its owner cannot take the
+// connection, or if another server has forwarded the connection here.
 func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	if c.forwarded != nil {
 		return false
@@ -68,8 +69,9 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	return true
 }
 
-// reserveForward counts a connection that is to be forwarded, and returns the forwarder for it, or nil
-// if it cannot be forwarded. leave reverses the count.
+// reserveForward counts a connection that is to be forwarded, and returns the forwarder for it. It
+// returns nil if the connection cannot be forwarded, for example because the limit of connections
+// is reached. leave reverses the count.
 func (sp *Namespace) reserveForward() (forwarder *cluster.Forwarder, leave func()) {
 	s := sp.s
 	s.mu.Lock()

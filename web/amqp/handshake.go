@@ -25,9 +25,9 @@ var mechanisms = []string{
 	"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL",
 }
 
-// serve serves a connection until it ends. by describes the client of a forwarded
-// connection; it is nil for a client that connected here. namespace is that of the port,
-// or empty.
+// serve serves a connection until it ends. `by` describes the client of a connection that another
+// server forwarded; it is nil for a client that connected here. `namespace` is the namespace of the
+// port, or empty for a port of all namespaces.
 func (s *Server) serve(nc net.Conn, by *cluster.ClientInfo, namespace string) {
 	defer nc.Close()
 	limited := connlimit.Unwrap(nc)
@@ -87,9 +87,9 @@ func writeClose(nc net.Conn, why *wire.Error) {
 	writeLast(nc, wire.AppendFrame(nil, 0, &wire.Close{Error: why}))
 }
 
-// writeLast sends the last bytes to a client, and waits a moment for it to close the connection. If
-// the connection were closed while bytes of the client are on their way, the client might never
-// read b.
+// writeLast sends b, and then reads and drops what the client sends until the client closes the
+// connection, for at most clientCloseTimeout and maxDiscarded bytes. If the server closed the
+// connection while bytes of the client were on their way, the client might never read b.
 func writeLast(nc net.Conn, b []byte) {
 	_ = nc.SetDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the write returns the error
 	if _, err := nc.Write(b); err != nil {
@@ -140,7 +140,7 @@ const httpResponse = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; char
 	"This port speaks AMQP. For HTTP, use the ports of --http and --admin.\r\n"
 
 // answerUnsupported answers an unsupported protocol with the header of AMQP, or an HTTP request
-// with httpResponse.
+// with httpResponse. It returns err.
 func (c *conn) answerUnsupported(err error) error {
 	if stranger, ok := errors.AsType[*wire.NotAMQPError](err); ok && stranger.IsHTTP() {
 		writeLast(c.nc, []byte(httpResponse))

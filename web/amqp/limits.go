@@ -63,9 +63,10 @@ type incomingMemory struct {
 	byAddress map[string]int64 // taken, by client address; guarded by mu
 }
 
-// takeForClient takes n bytes for a connection that has already taken own bytes, if there is room.
-// As in origin.BodyBudget, several connections of an address get more than a quarter of the memory
-// only if half of it stays free for others. There is no such bound for an empty address.
+// takeForClient takes n bytes for a connection that already has `own` bytes, and reports whether
+// there was room. As in origin.BodyBudget, several connections of an address get more than a
+// quarter of the memory only if half of it stays free for others. There is no such bound for an
+// empty address.
 func (m *incomingMemory) takeForClient(address string, own, n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +85,7 @@ func (m *incomingMemory) give(address string, n int64) {
 	m.count(address, -n)
 }
 
-// count adds n bytes to those of an address. Called with mu held.
+// count adds n to the bytes that an address has taken. Called with mu held.
 func (m *incomingMemory) count(address string, n int64) {
 	if address == "" {
 		return
@@ -131,8 +132,8 @@ const (
 	maxQueuedReplyBytes = 32 << 20 // of a connection, unless it has only one reply
 )
 
-// checkReplyBacklog returns an error if the client has too many replies waiting for credit for
-// another request to be served.
+// checkReplyBacklog returns an error if the replies that wait for the client's credit have more
+// than maxReplyBytes, so that its next request must be refused.
 func (c *conn) checkReplyBacklog() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 // leaves room for new ones. The costs below are in bytes. They are measured with heap
 // profiles, include the engine's part, and are rounded up.
 const (
-	linkCost       = 2 << 10 // with its name, cut to maxNameLength
-	sessionCost    = 1 << 10
+	linkCost       = 2 << 10 // of a link with its name, which is cut to maxNameLength
+	sessionCost    = 1 << 10 // of an AMQP session
 	selectorBase   = 1 << 10 // of a selector, and selectorFactor for each byte of its text; punctuation alone takes 67 a byte
 	selectorFactor = 80
 	deliveryCost   = 192 // of an unsettled delivery; bodies that wait to be written count in addition
@@ -53,8 +53,8 @@ func (c *conn) addLinkBytes(n int64) {
 	}
 }
 
-// overBudget returns the error for a client that asks for a link or session for which the
-// budget has no memory. Called with mu held.
+// overBudget returns the error for a client whose attach or begin does not fit into the budget.
+// `what` is "link" or "session". Called with mu held.
 func (c *conn) overBudget(what string) *wire.Error {
 	return &wire.Error{Condition: wire.CondResourceLimitExceeded, Description: fmt.Sprintf(
 		"The server has no memory for another %s: the connection already takes %d KiB for %d links, %d sessions and unsettled deliveries. Raise --limit link-bytes.",
@@ -69,8 +69,8 @@ type linkUsage struct {
 	retry    *time.Timer // runs retryStarving; nil if it is not set
 }
 
-// affordableCredit returns how much of the credit n the sender may give the broker now. A receiver
-// without any deliveries may always have one, so that each receiver makes progress.
+// affordableCredit returns how much of the credit n the budget allows the sender to ask the broker
+// for. It returns at least 1 for a sender without any deliveries, so that each makes progress.
 func (o *sender) affordableCredit(n int) int {
 	n = int(min(int64(n), max(0, o.s.c.linkBudgetLeft()/deliveryCost)))
 	if n == 0 && o.brokerCredit+len(o.queue)+o.unsettledCount == 0 {

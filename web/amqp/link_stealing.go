@@ -26,7 +26,7 @@ func stolenError() *wire.Error {
 
 // stealLink ends the receiver that the client attaches again: the one of the same name in s, or
 // else one of the same name in another AMQP session of the connection that holds the message
-// session of want.
+// session that `want` asks for. It returns an empty stolenLink if there is no such receiver.
 func (c *conn) stealLink(s *session, a *wire.Attach, path engine.Path, want engine.SessionRequest) stolenLink {
 	o := s.senderNamed(a.Name)
 	for _, other := range c.sessions {
@@ -84,9 +84,9 @@ func (t stolenLink) waitForEnd(c *conn) {
 	}
 }
 
-// finish returns the old receiver's deliveries to the broker after the new receiver's attach, which
-// ended with err. If that attach failed, it did not detach the old receiver, so finish does. Called
-// without the mutex.
+// finish is called with the result err of the new receiver's attach, and returns the old receiver's
+// deliveries to the broker. If the attach failed, it did not detach the old receiver, so finish
+// does. Called without the mutex.
 func (t stolenLink) finish(c *conn, err error) {
 	switch {
 	case t.brokerLink != nil && err != nil:

@@ -18,7 +18,7 @@ type mailbox struct {
 type mailKind uint8
 
 const (
-	mailDelivered       mailKind = iota // sender gets delivery
+	mailDelivered       mailKind = iota // the broker has delivered delivery to sender
 	mailSessionAccepted                 // sender has got its session, which accepted describes
 	mailLinkEnded                       // sender has ended because of err
 	mailCall                            // call is to be called with the connection's mutex held
@@ -36,7 +36,7 @@ type mailItem struct {
 
 func newMailbox() mailbox { return mailbox{signal: make(chan struct{}, 1)} }
 
-// put adds m. It never blocks.
+// put adds m and wakes the writer. It never blocks.
 func (b *mailbox) put(m mailItem) {
 	b.mu.Lock()
 	b.items = append(b.items, m)
@@ -47,15 +47,16 @@ func (b *mailbox) put(m mailItem) {
 // call makes the writer call f with the connection's mutex held, after earlier mail.
 func (b *mailbox) call(f func()) { b.put(mailItem{kind: mailCall, call: f}) }
 
-// wakeWriter makes the writer look for mail and for frames to write.
+// wakeWriter wakes the writer, which handles mail and writes frames. It never blocks.
 func (b *mailbox) wakeWriter() {
 	select {
 	case b.signal <- struct{}{}:
-	default: // the writer is about to look
+	default: // the writer is about to check
 	}
 }
 
-// take empties the mailbox. It reuses used for the next list.
+// take empties the mailbox and returns its items. It clears `used`, the result of an earlier call,
+// and stores the next items in it.
 func (b *mailbox) take(used []mailItem) []mailItem {
 	clear(used)
 	b.mu.Lock()
@@ -73,8 +74,8 @@ func (b *mailbox) take(used []mailItem) []mailItem {
 // twice.
 type workQueue struct{ funcs []func() }
 
-// add adds a function to the end. If it reports that the queue was idle, the caller starts
-// run in a goroutine of its own.
+// add adds a function to the end. If it returns true, the queue was idle, and the caller must start
+// run in a goroutine.
 func (l *workQueue) add(do func()) (idle bool) {
 	l.funcs = append(l.funcs, do)
 	return len(l.funcs) == 1

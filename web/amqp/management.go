@@ -46,7 +46,8 @@ func (c *call) reserveReplyBytes(ctx context.Context, n int64) error {
 	return c.c.reserveReplyBytes(ctx, c.request, n)
 }
 
-// callResult is the result of a call. A call that finds nothing has a status of its own, 204.
+// callResult is the result of a call. If noContent is set, the status of the reply is 204 instead
+// of 200.
 type callResult struct {
 	noContent bool
 	body      []byte // an encoded map; nil for an empty one
@@ -224,8 +225,8 @@ func batchDelete(ctx context.Context, c *call) (callResult, error) {
 	return resultMap("message-count", value.OfInt(int32(n))), nil
 }
 
-// updateDisposition settles deliveries by their tokens (SETL-3), all or none: there is
-// one reply for all, and after a 410 none of the others is settled.
+// updateDisposition settles the deliveries with the request's lock tokens (SETL-3), all or none:
+// there is one reply for all of them, and if it is a 410, none is settled.
 func updateDisposition(ctx context.Context, c *call) (callResult, error) {
 	tokens, err := c.arguments.lockTokens()
 	if err != nil {
@@ -279,9 +280,9 @@ func rightTo(operation string) engine.Rights {
 	}
 }
 
-// Three operations of $management can take part in a transaction, which their request
-// names as any transfer does: scheduling messages, cancelling that, and settling
-// deliveries (TX-1). The others ignore the transaction and run at once.
+// Three operations of $management can take part in a transaction, which their request names as any
+// transfer does: scheduling messages, cancelling scheduled messages, and settling deliveries
+// (TX-1). The others ignore the transaction and run at once.
 
 // send schedules messages. Messages in a transaction have no sequence numbers before the
 // commit (TX-4), so send returns zeros for them.

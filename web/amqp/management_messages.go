@@ -88,8 +88,8 @@ func peek(ctx context.Context, c *call) (callResult, error) {
 	return resultMap("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
 }
 
-// countFitting returns how many of the first rows fit into one reply, and the size of their
-// messages in bytes.
+// countFitting returns how many of the first rows fit into maxPeekedBytes, at least one, and the
+// size of their messages in bytes. If omit is true, bodies do not count.
 func countFitting(rows []engine.Row, omit bool) (n int, size int64, err error) {
 	var e codec.Envelope
 	var b []byte
@@ -108,7 +108,7 @@ func countFitting(rows []engine.Row, omit bool) (n int, size int64, err error) {
 	return n, size, nil
 }
 
-// body reads a whole body.
+// body reads the body of a message, which has size bytes, into memory.
 func (c *call) body(ctx context.Context, k engine.Key, size int64) ([]byte, error) {
 	r, err := c.b.Body(ctx, k, size)
 	if err != nil {
@@ -139,7 +139,7 @@ func schedule(ctx context.Context, c *call) (callResult, error) {
 	return resultMap("sequence-numbers", array(value.Long, numbers)), nil
 }
 
-// receiveDeferred receives deferred messages by their numbers (DEF-6, DEF-14).
+// receiveDeferred receives deferred messages by their sequence numbers (DEF-6, DEF-14).
 func receiveDeferred(ctx context.Context, c *call) (callResult, error) {
 	seqs, err := c.arguments.sequenceNumbers()
 	if err != nil {
@@ -217,7 +217,7 @@ const maxLookups = 100
 
 // checkReplySize returns the maximum size in bytes of a reply with these messages, or an error if
 // that is too large for one reply. It skips messages that do not exist and counts repeated ones
-// once, because the fetch itself reports both.
+// once, because receiving them returns an error for both.
 func (c *call) checkReplySize(ctx context.Context, seqs []engine.Seq) (size int64, err error) {
 	n, bodies := 0, int64(0)
 	var e codec.Envelope

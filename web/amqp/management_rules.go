@@ -12,8 +12,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Descriptors of the parts of rules on the wire (§4.2). The service's numbers have these two
-// lengths.
+// Descriptors of the parts of rules on the wire (§4.2). As in the service, the first three have one
+// digit more than the others.
 const (
 	ruleDescriptionCode = 0x13700000004
 	emptyActionCode     = 0x13700000005

@@ -33,8 +33,8 @@ func (c *call) sessionHolderAndSender() (*sender, *broker.Link, error) {
 }
 
 // sessionLink returns the link that holds the session in which the call settles deliveries. The
-// request names the session by session-id or, as Go's SDK does, only by the associated link. Zero
-// means that it names no session, or that the link has lost it.
+// request names the session by session-id or, as Go's SDK does, only by the associated link. The
+// result is zero if the request names no session, or if no such link holds it.
 func (c *call) sessionLink() (engine.LinkID, error) {
 	id, named, err := c.arguments.text("session-id")
 	if err != nil || !named && c.linkName == "" {
@@ -46,8 +46,8 @@ func (c *call) sessionLink() (engine.LinkID, error) {
 	return 0, nil
 }
 
-// findSessionSender returns a link of the connection that holds a session for which matches
-// returns true, at the call's entity and with the call's link name. It returns nil if
+// findSessionSender returns a link of the connection at the call's entity that holds a session for
+// which `matches` returns true. If the call names a link, only that one counts. It returns nil if
 // there is none.
 func (c *call) findSessionSender(matches func(engine.SessionAccepted) bool) (*sender, *broker.Link) {
 	c.c.mu.Lock()

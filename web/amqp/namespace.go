@@ -29,7 +29,7 @@ type Namespace struct {
 	b                *broker.Broker // nil while the namespace stands by
 	clients          clients
 	limitGroup       *connlimit.Group   // its connections in the process's budget; immutable
-	limits           limits             // of b; a connection keeps those that it was opened with
+	limits           limits             // of b; a connection keeps the limits with which it was opened
 	standbyReason    string             // why the namespace stands by
 	forwarder        *cluster.Forwarder // to the owner, while the namespace stands by; nil if nothing is forwarded
 	forwardedCount   int                // number of connections being forwarded
@@ -139,7 +139,8 @@ func (s *Server) namespaceByName(name string) *Namespace {
 }
 
 // unknownNamespace returns a Namespace that refuses clients of a namespace that the server does not
-// know. If it may exist, they are asked to try again. Called with mu held.
+// know. If the server has not loaded all namespaces yet, such clients are asked to try again.
+// Called with mu held.
 func (s *Server) unknownNamespace(name string) *Namespace {
 	sp := newNamespace(s)
 	if sp.standbyReason = "The server is still loading its namespaces."; !s.namespacesIncomplete {

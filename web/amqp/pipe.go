@@ -54,7 +54,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// peek copies the first bytes without removing them.
+// peek copies the first len(to) bytes of the data without removing them.
 func (p *pipe) peek(to []byte) {
 	if len(to) > 0 {
 		k := copy(to, p.buf[p.from:])
@@ -62,7 +62,8 @@ func (p *pipe) peek(to []byte) {
 	}
 }
 
-// Read waits for data or the end.
+// Read waits until there is data, or until the writer has closed the pipe. Then it returns the
+// error of closeWriter after all data.
 func (p *pipe) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +91,8 @@ func (p *pipe) signalRoom() {
 	}
 }
 
-// closeWriter sets the error that follows the buffered bytes, unless it is set.
+// closeWriter ends the data with err, unless the writer has closed the pipe before. Unless err is
+// io.EOF, it also drops the data that has not been read.
 func (p *pipe) closeWriter(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,9 +35,9 @@ func (r *requestLink) checkToken(m *request) func() {
 	}
 }
 
-// evaluateToken returns the path of a token and the rights that it grants there, which are zero if
-// it is not valid. It returns an error for a missing entity even if tokens are not enforced,
-// because some clients learn of it in no other way (sdk-demands 1).
+// evaluateToken returns the path for which a token is sent, the token's claim, and the rights that
+// it grants there, which are zero if it is not valid. It returns an error for a missing entity even
+// if tokens are not enforced, because some clients learn of it in no other way (sdk-demands 1).
 func (c *conn) evaluateToken(ctx context.Context, m *request) (path string, claim sas.Credential, rights engine.Rights, err error) {
 	operation, _ := m.applicationProperties.Lookup("operation")
 	if name, _ := operation.Str(); name != "put-token" {
@@ -85,7 +85,7 @@ func (c *conn) tokenHosts() sas.Names {
 	return n
 }
 
-// isOwn reports whether hosts without a namespace's label name the connection's namespace.
+// isOwn reports whether a host that has no namespace's name in it means the connection's namespace.
 func (c *conn) isOwn() bool { return c.namespace == c.s.Namespace || c.portNamespace != "" }
 
 func (r *requestLink) answerToken(m *request, err error) {

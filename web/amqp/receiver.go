@@ -81,8 +81,8 @@ func (s *session) attachReceiver(a *wire.Attach, path engine.Path, size int) {
 	})
 }
 
-// checkRights returns the times until which the client may send to path and to destination, or an
-// error if it may not. The zero time means forever.
+// checkRights returns the times until which the client may send to in.path and in.destination, or
+// an error if it may not. The zero time means forever.
 func (in *receiver) checkRights() (until, beyond time.Time, err error) {
 	c := in.s.c
 	if until, err = c.checkRight(c.ctx, in.path, engine.SendRight); err == nil && in.destination != "" {
@@ -91,8 +91,9 @@ func (in *receiver) checkRights() (until, beyond time.Time, err error) {
 	return until, beyond, err
 }
 
-// lookUpMaxSize returns the maximum size of messages. A disabled destination is no error here,
-// because that is checked for each message (FWD-14).
+// lookUpMaxSize returns the maximum size of messages in bytes, the lesser of those of path and
+// destination. A disabled destination is no error here, because that is checked for each message
+// (FWD-14).
 func (in *receiver) lookUpMaxSize() (most int64, err error) {
 	c := in.s.c
 	err = c.b.Read(c.ctx, func(r broker.Reader) error {
@@ -110,7 +111,8 @@ func (in *receiver) lookUpMaxSize() (most int64, err error) {
 	return most, err
 }
 
-// answerAttach answers the attach and gives credit.
+// answerAttach answers the attach and gives credit. `most` is the maximum size of a message in
+// bytes.
 func (in *receiver) answerAttach(a *wire.Attach, most uint64) {
 	in.s.attachAnswered(in.handle)
 	in.s.transactionScope.linkAttached(in.path, in.s.links[in.handle].attachNumber, false)
@@ -131,15 +133,15 @@ func (in *receiver) sendCredit() {
 	in.s.sendFlow(&wire.Flow{Handle: wire.Some(in.handle), DeliveryCount: wire.Some(in.deliveryCount), LinkCredit: wire.Some(in.credit)})
 }
 
-// handleFlow answers the client's flow if asked to. Its credit is ignored, because the client
-// is the sender.
+// handleFlow answers the client's flow if it has echo set. It ignores the credit in it, because
+// only the receiver of messages gives credit.
 func (in *receiver) handleFlow(f *wire.Flow) {
 	if f.Echo && in.initialCredit > 0 {
 		in.sendCredit()
 	}
 }
 
-// end drops the incomplete delivery. Complete ones are sent.
+// end drops the incomplete delivery. Deliveries that are complete still go to the broker.
 func (in *receiver) end(engine.DetachReason) func() {
 	in.ended = true
 	if in.partial.begun { // it will not be completed
@@ -191,8 +193,8 @@ func (in *receiver) handleTransfer(t *wire.Transfer) error {
 	return nil
 }
 
-// refuseDelivery drops the rest of the delivery as it arrives, and refuses the delivery when all of
-// it has arrived, because some clients do not read an earlier answer.
+// refuseDelivery drops what has arrived of the delivery, and each further piece when it arrives.
+// The client gets why after the last one, because some clients do not read an earlier answer.
 func (in *receiver) refuseDelivery(why *wire.Error) {
 	in.partial.refuse(in.s.c, why)
 	if in.streaming != nil {
@@ -210,7 +212,8 @@ func (in *receiver) abortDelivery() {
 	in.countAnswer()
 }
 
-// completeDelivery sends the delivery to the broker. last is its last piece.
+// completeDelivery sends the delivery to the broker, or the client its refusal. `last` is its last
+// piece.
 func (in *receiver) completeDelivery(last []byte) {
 	d, c := &in.partial, in.s.c
 	defer d.finish(c)
@@ -244,7 +247,8 @@ func (in *receiver) completeDelivery(last []byte) {
 	}
 }
 
-// answerDelivery sends the client the outcome of a delivery.
+// answerDelivery sends the client the outcome of a delivery, unless the client has sent the
+// delivery settled, or the link or session has ended and the client does not wait for the outcome.
 func (in *receiver) answerDelivery(id uint32, settled bool, state wire.State) {
 	s := in.s
 	if heard := !in.ended || in.whenAnswered != nil; heard && !settled && s.c.sessions[s.channel] == s {
@@ -253,7 +257,8 @@ func (in *receiver) answerDelivery(id uint32, settled bool, state wire.State) {
 	in.countAnswer()
 }
 
-// countAnswer counts an answer, and gives credit again when half of it is used up.
+// countAnswer counts an answer, and gives the client credit again when at least half of its credit
+// is used up and enough deliveries are answered.
 func (in *receiver) countAnswer() {
 	if in.unansweredDeliveries.countAnswer(); in.ended {
 		return

@@ -43,13 +43,13 @@ type incomingDelivery struct {
 	scanner *wire.Scanner // only if it is streamed
 	pipe    *pipe         // only if it is streamed
 	turn    chan struct{} // only if it is streamed in a transaction: closed when it may be completed
-	sent    chan struct{} // only if it is streamed in a transaction: closed when the transaction has it
+	sent    chan struct{} // only if it is streamed in a transaction: closed when it has been sent to the transaction
 
 	complete bool        // all of it has arrived
 	refused  *wire.Error // why it is refused, whatever the broker answers
 	outcome  wire.State  // its outcome; nil until that is known
 	answered bool        // the outcome has been sent
-	failed   error       // why its transaction does not have it, or nil
+	failed   error       // the error of sending it to its transaction, or nil
 }
 
 // beginStream begins to stream a delivery, if its body is data.
@@ -85,7 +85,8 @@ func (in *receiver) beginStream() {
 	m.waitForPipe()
 }
 
-// streamPiece passes the next piece of a streamed delivery on.
+// streamPiece writes the next piece of a streamed delivery to its pipe. It refuses the delivery if
+// the piece is not valid.
 func (in *receiver) streamPiece(piece []byte) {
 	m := in.streaming
 	if _, err := m.scanner.Write(piece); err != nil {
@@ -210,7 +211,8 @@ func (m *incomingDelivery) submit(ctx context.Context) {
 	}
 }
 
-// brokerAnswered records the outcome of m, which err decides, and answers the client if it can.
+// brokerAnswered records the outcome of m, which is an error if the broker answered with err, and
+// answers the client if all of m has arrived.
 func (m *incomingDelivery) brokerAnswered(err error) {
 	var state wire.State = wire.Accepted{}
 	switch {
@@ -268,10 +270,10 @@ type partialDelivery struct {
 	refused       *wire.Error // why it is refused and no longer kept
 }
 
-// addTransfer adds a transfer to its delivery. begins reports that the transfer is the first.
-// Later transfers may omit id, format and tag, or repeat them. A resumed delivery is
-// dropped as if it were aborted at its end: a receiver must ignore one that is not in its
-// unsettled map (AMQP 1.0, part 2, 2.7.5), and links are never resumed here.
+// addTransfer adds a transfer, except its payload, to its delivery. `begins` reports whether it is
+// the delivery's first. Later transfers may omit id, format and tag, or repeat them. A resumed
+// delivery is dropped as if it were aborted at its end: a receiver must ignore one that is not in
+// its unsettled map (AMQP 1.0, part 2, 2.7.5), and links are never resumed here.
 func (d *partialDelivery) addTransfer(t *wire.Transfer) (begins bool, why *wire.Error) {
 	id, named := t.DeliveryID.Get()
 	if begins = !d.begun; begins {
@@ -309,7 +311,7 @@ func (d *partialDelivery) bufferPiece(c *conn, piece []byte) error {
 	return nil
 }
 
-// payload returns the complete payload, of which last is the last piece.
+// payload returns the complete payload. `last` is its last piece.
 func (d *partialDelivery) payload(last []byte) []byte {
 	if len(d.bytes) == 0 {
 		return last
@@ -318,7 +320,8 @@ func (d *partialDelivery) payload(last []byte) []byte {
 	return d.bytes
 }
 
-// refuse drops the delivery's bytes, now and as they arrive. The first reason counts.
+// refuse records why the delivery is refused, unless it is refused already, and drops the bytes
+// that have arrived.
 func (d *partialDelivery) refuse(c *conn, why *wire.Error) {
 	if d.refused == nil {
 		d.refused = why
@@ -335,7 +338,7 @@ func (d *partialDelivery) dropBytes(c *conn) {
 	d.countedBytes = 0
 }
 
-// finish ends the delivery.
+// finish drops the bytes of the delivery, and makes the next transfer begin another one.
 func (d *partialDelivery) finish(c *conn) {
 	d.dropBytes(c)
 	d.begun = false
@@ -355,7 +358,7 @@ type unansweredDeliveries struct {
 	whenAnswered func() // called when all are answered; nil until the client detaches the link
 }
 
-// afterAnswers calls then when all deliveries are answered.
+// afterAnswers calls `then` when all deliveries are answered, or at once if they are.
 func (p *unansweredDeliveries) afterAnswers(then func()) {
 	if p.unanswered == 0 {
 		then()
@@ -383,8 +386,9 @@ type answeringLink interface {
 
 func (p *unansweredDeliveries) deliveries() *unansweredDeliveries { return p }
 
-// endWhenAnswered ends a link and calls then when all its deliveries are answered, or at once if
-// the client ends its session without detaching the link.
+// endWhenAnswered ends a link, and calls `then` when all its deliveries are answered. If the client
+// ends the link's session without detaching the link, or did not end the link, it calls `then` at
+// once.
 func (s *session) endWhenAnswered(l answeringLink, how engine.DetachReason, then func()) {
 	if do := l.end(how); do != nil {
 		s.c.queueReaderWork(do)

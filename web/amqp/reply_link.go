@@ -14,7 +14,7 @@ type replyLink struct {
 	handle       uint32
 	name         string // as nameKey returns it
 	target       string // the address for replies, as nameKey returns it
-	maxReplySize uint64 // maximum size of a reply in bytes: the one announced, or the client's if that is less
+	maxReplySize uint64 // maximum size of a reply in bytes: the lesser of the server's and the client's
 	node         string // address of the node, in lower case
 	attachOrder  uint64 // order of attaching on the connection
 
@@ -91,14 +91,16 @@ func (r *replyLink) end(engine.DetachReason) func() {
 	}
 }
 
-// undoIfLost undoes the call whose reply the client does not get.
+// undoIfLost undoes the call whose reply the client does not get, if the call can be undone.
 func (t encodedReply) undoIfLost() {
 	if t.undo != nil {
 		t.undo()
 	}
 }
 
-// enqueueReply queues a reply, and drops the oldest replies if there are too many.
+// enqueueReply queues a reply. It drops the oldest replies of the link while the link has more than
+// maxReplies, or the connection's queued replies have more than maxQueuedReplyBytes. The new reply
+// is only dropped if the others already have more.
 func (r *replyLink) enqueueReply(t encodedReply) {
 	c := r.s.c
 	if uint64(len(r.queue)) >= uint64(r.credit) || r.s.remoteIncomingWindow == 0 {
@@ -128,7 +130,8 @@ func (r *replyLink) dequeue() encodedReply {
 	return t
 }
 
-// writeTransfer appends the next transfer of a reply.
+// writeTransfer appends the next transfer of a reply, if there is a reply, credit for it, and room
+// in the session's window.
 func (r *replyLink) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	s := r.s
 	if r.splitter == nil && (len(r.queue) == 0 || r.credit == 0) {
@@ -168,7 +171,8 @@ func (r *replyLink) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	return next, true
 }
 
-// nothingToWrite ends a drain when all replies have been written.
+// nothingToWrite answers the client's drain when no reply can be written, by using up its credit.
+// It always returns nil.
 func (r *replyLink) nothingToWrite() func() {
 	if r.drain && r.splitter == nil && (r.credit == 0 || len(r.queue) == 0) {
 		r.deliveryCount += r.credit
@@ -179,9 +183,9 @@ func (r *replyLink) nothingToWrite() func() {
 	return nil
 }
 
-// replyLinkFor returns the client's link of the node for the reply to a request, or nil.
-// It prefers links whose target or name is replyTo, then links in the session of the
-// request, then a matching target over a matching name, then the latest link. The old SDK
+// replyLinkFor returns the link to `node` on which the client gets the reply to a request, or nil.
+// Of several links, it prefers those whose target or name is `replyTo`, then those in the session
+// of the request, then a matching target over a matching name, then the latest link. The old SDK
 // for Java has its two links in two sessions.
 func (s *session) replyLinkFor(node, replyTo string) *replyLink {
 	var best *replyLink

@@ -178,11 +178,11 @@ func (r *requestLink) handleTransfer(t *wire.Transfer) error {
 }
 
 // repliesBeforeSettling reports whether the reply to a request is written before the request is
-// settled, as the service does. Python's synchronous client reads one frame at a time
-// while it waits for a reply, and each other frame costs it up to 0.2 s when many threads
-// share the connection. Without credit for the reply a request is settled at once,
-// because some clients give credit only then. A request in a transaction is settled at
-// once too, because its reply may have to wait for the client's next operation.
+// settled, as the service does. Otherwise, Python's synchronous client, which reads one frame at a
+// time while it waits for a reply, would need up to 0.2 s more for the settlement when many threads
+// share the connection. Without credit for the reply a request is settled at once, because some
+// clients give credit only then. A request in a transaction is settled at once too, because its
+// reply may have to wait for the client's next operation.
 func (r *requestLink) repliesBeforeSettling(m *request) bool {
 	if r.node == cbsAddress {
 		return false
@@ -191,9 +191,9 @@ func (r *requestLink) repliesBeforeSettling(m *request) bool {
 	return to != nil && to.credit > 0
 }
 
-// enqueue queues a request, or reports false if too many are waiting. When it is the request's
-// turn, a goroutine calls serve, and then the writer calls the function that serve returned with
-// the connection's mutex held.
+// enqueue queues a request, or reports false if requestCredit requests are waiting. A goroutine
+// calls `serve` for one request after the other. The writer then calls the function that `serve`
+// returned, with the connection's mutex held.
 func (r *requestLink) enqueue(m *request, serve func(*request) func()) bool {
 	c := r.s.c
 	if r.queue.len() >= requestCredit {
@@ -232,8 +232,9 @@ func decodeRequest(b []byte) (*request, error) {
 	return &request{id: props.MessageID, replyTo: props.ReplyTo.Or(""), applicationProperties: about, body: bytes.Clone(m.Body.Content())}, nil
 }
 
-// answer sends a reply on the link that replyLinkFor returns, if there is one. undo is called
-// without the mutex if the client does not get the reply. It may be nil.
+// answer sends a reply with the application properties `about`. undo is called without the mutex if
+// the client does not get the reply, for example because it has no link for it; undo may be nil. A
+// reply that is too large for the link is replaced by an error.
 func (r *requestLink) answer(m *request, about value.Properties, body []byte, undo func()) {
 	p := reply{correlationID: m.id, applicationProperties: about, body: body}
 	t := encodedReply{p.encode(), undo, m.settle}

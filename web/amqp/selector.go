@@ -35,7 +35,8 @@ const (
 	falseKind
 )
 
-// selectorOf returns the kind of a filter, and its value without descriptor.
+// selectorOf returns the kind of a filter, notSelector for an unknown one, and its value without
+// the descriptor.
 func selectorOf(f value.Property) (kind selectorKind, of value.Value) {
 	name, code := f.Name, uint64(0)
 	of = f.Value
@@ -61,10 +62,10 @@ func selectorOf(f value.Property) (kind selectorKind, of value.Value) {
 	return notSelector, of
 }
 
-// parseSelectorFilters returns the selector among the source's filters, or nil for all
-// messages, and the supported filters. An invalid filter is an error: a client that has
-// set one must not get all messages. A link has at most one selector, so that its text
-// bounds the cost of each message; true filters do not count.
+// parseSelectorFilters returns the selector among the source's filters, or nil if the link receives
+// all messages, and those of the filters that are supported. An invalid filter is an error: a
+// client that has set one must not get all messages. So is a second selector, because the length of
+// the one bounds the cost of each message; true filters do not count.
 func parseSelectorFilters(filters value.Properties, l engine.Limits) (selector *engine.MessageSelector, served value.Properties, why *wire.Error) {
 	for _, f := range filters {
 		kind, of := selectorOf(f)
@@ -85,11 +86,11 @@ func parseSelectorFilters(filters value.Properties, l engine.Limits) (selector *
 	return selector, served, nil
 }
 
-// quoted returns as much of a name as an error quotes.
+// quoted returns the part of a filter's name that an error quotes.
 func quoted(s string) string { return printable(s, maxNameLength) }
 
-// selectorCost returns how many bytes of memory a link's selector takes, with the
-// engine's index of messages. It is 0 for nil.
+// selectorCost returns how many bytes of memory a link's selector takes, including its index of
+// messages in the engine. It is 0 for nil.
 func selectorCost(s *engine.MessageSelector) int {
 	if s == nil {
 		return 0
@@ -135,9 +136,9 @@ func parseSelector(kind selectorKind, of value.Value, l engine.Limits) (*engine.
 	return newSelector("jms "+text, sql, headers), nil
 }
 
-// newSelector returns a selector of the messages for which a filter is true. It does not select a
-// message for which evaluation fails. The filter sees the headers before the message's own
-// properties.
+// newSelector returns a selector of the messages for which `sql` is true. It does not select a
+// message for which evaluation fails. A header hides a property of the message that has the same
+// name.
 func newSelector(text string, sql *filter.SQL, headers codec.JMSHeaders) *engine.MessageSelector {
 	return &engine.MessageSelector{Text: text, Matches: func(x *engine.Candidate) bool {
 		m := x.Filter()

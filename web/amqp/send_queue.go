@@ -7,8 +7,8 @@ type outgoingLink interface {
 	// writeTransfer appends the next transfer to buf, or reports that there is none now. It may
 	// unlock the mutex for a while.
 	writeTransfer(buf []byte) (_ []byte, wrote bool)
-	// nothingToWrite is called when there was nothing to write. It returns a function that asks the
-	// broker for more, or nil.
+	// nothingToWrite is called when writeTransfer has reported false. It returns a function that
+	// asks the broker for more, or nil.
 	nothingToWrite() (ask func())
 }
 
@@ -43,9 +43,9 @@ func (s *session) unblockWindow() {
 	s.windowBlocked = nil
 }
 
-// appendTransfers appends transfers of the queued links, one of each in rotation, until buf is full,
-// which more reports. Called with mu held, which it unlocks while it reads bodies from
-// the store.
+// appendTransfers appends transfers of the queued links, one of each in rotation, until no link has
+// any left or buf has writeSize bytes. `more` reports the latter. Called with mu held, which it
+// unlocks while it reads bodies from the store.
 func (c *conn) appendTransfers(buf []byte) (_ []byte, more bool) {
 	for len(c.sendQueue) > 0 {
 		round := c.sendQueue
@@ -72,5 +72,6 @@ func (c *conn) appendTransfers(buf []byte) (_ []byte, more bool) {
 	return buf, false
 }
 
-// maxSpareSendQueue is the capacity up to which the list of links is reused for the next round.
+// maxSpareSendQueue is the capacity above which appendTransfers does not keep a list of links for
+// reuse.
 const maxSpareSendQueue = 256

@@ -65,8 +65,8 @@ type sender struct {
 
 func (o *sender) sendQueueState() *queueState { return &o.queueState }
 
-// handleFlow updates the client's credit (AMQP 1.0, part 2, 2.6.7), which counts from the
-// number of deliveries that it had seen.
+// handleFlow updates the client's credit (AMQP 1.0, part 2, 2.6.7). The credit in the flow counts
+// from the deliveries that the client had seen when it sent the flow.
 func (o *sender) handleFlow(f *wire.Flow) {
 	if credit, ok := f.LinkCredit.Get(); ok {
 		o.credit = creditLeft(credit, o.deliveryCount-f.DeliveryCount.Or(0))
@@ -88,8 +88,8 @@ func (o *sender) handleFlow(f *wire.Flow) {
 	o.s.c.queueToSend(o)
 }
 
-// creditLeft returns the rest of a client's credit. unseen is the number of deliveries that had
-// been sent but that the client had not seen when it gave the credit.
+// creditLeft returns the rest of the credit in a client's flow. `unseen` is the number of
+// deliveries that had been sent but that the client had not seen when it sent the flow.
 func creditLeft(credit, unseen uint32) uint32 {
 	if int32(unseen) < 0 { // the client claims to have seen deliveries that were not sent
 		return credit
@@ -98,7 +98,8 @@ func creditLeft(credit, unseen uint32) uint32 {
 }
 
 // returnExcess returns queued messages to the broker for which the client no longer has credit, so
-// that other receivers can get them. Deleted and browsed messages wait for credit.
+// that other receivers can get them. Messages that are not locked stay in the queue until the
+// client gives credit.
 func (o *sender) returnExcess() {
 	if o.mode != engine.PeekLock || uint64(len(o.queue)) <= uint64(o.credit) {
 		return
@@ -120,8 +121,9 @@ func (o *sender) sendFlow() {
 	})
 }
 
-// missingBrokerCredit returns how much more credit the broker should have for the link. It is negative
-// if the broker has too much.
+// missingBrokerCredit returns how much more credit the broker should have for the link. It is
+// negative if the broker has too much. It takes into account the client's credit, maxPrefetch and
+// the limit on unsettled deliveries.
 func (o *sender) missingBrokerCredit() int {
 	room := maxPrefetch
 	if most := o.s.c.limits.unsettled; most > 0 && o.mode == engine.PeekLock {
@@ -130,8 +132,9 @@ func (o *sender) missingBrokerCredit() int {
 	return min(int(min(o.credit, maxPrefetch)), room) - len(o.queue) - o.brokerCredit
 }
 
-// adjustBrokerCredit returns a function that asks the broker to follow the client's credit, or nil
-// if nothing is to be asked now.
+// adjustBrokerCredit returns a function that adds credit to the link in the broker, withdraws some,
+// or drains it, according to the client's credit. It returns nil if nothing is to be done or an
+// earlier request is in progress.
 func (o *sender) adjustBrokerCredit() (ask func()) {
 	if o.requestInProgress || o.ended || o.brokerLink == nil {
 		return nil
@@ -167,8 +170,8 @@ func (o *sender) adjustBrokerCredit() (ask func()) {
 	return ask
 }
 
-// askBroker submits a request. The writer calls then with the answer and the mutex held; then
-// also gets the error if the request cannot be submitted.
+// askBroker calls `submit` with a function that takes the broker's answer. The writer then calls
+// `then` with that answer and the mutex held. If `submit` fails, `then` gets its error.
 func (c *conn) askBroker(submit func(done func(error)) error, then func(error)) {
 	done := func(err error) { c.mail.call(func() { then(err) }) }
 	if err := submit(done); err != nil {
@@ -198,9 +201,9 @@ func (o *sender) creditWithdrawn(n int, err error) {
 	o.s.c.queueToSend(o)
 }
 
-// drainAnswered handles the answer to a drain: the broker has neither messages nor credit for
-// the link. On an error the client's drain ends too, because the client waits for an
-// answer.
+// drainAnswered handles the answer to a drain, after which the broker has neither messages nor
+// credit for the link. `flows` is the flowCount for which the drain was requested. On an error the
+// client's drain ends too, because the client waits for an answer.
 func (o *sender) drainAnswered(flows uint32, err error) {
 	o.requestInProgress = false
 	if err == nil {
@@ -211,8 +214,8 @@ func (o *sender) drainAnswered(flows uint32, err error) {
 	o.s.c.queueToSend(o)
 }
 
-// retryLater asks the broker again after a while. A drain is answered first, because the
-// client waits for it.
+// retryLater makes the writer ask the broker again after retryInterval. If the client has requested
+// a drain, that is answered first, because the client waits for it.
 func (o *sender) retryLater() {
 	if o.ended {
 		return
@@ -238,7 +241,8 @@ func (o *sender) stopTimer() {
 	}
 }
 
-// nothingToWrite ends a drain when there is nothing more to write for it.
+// nothingToWrite answers the client's drain if it is done, and returns what adjustBrokerCredit
+// returns.
 func (o *sender) nothingToWrite() (ask func()) {
 	if o.ended {
 		return nil
@@ -254,9 +258,9 @@ func (o *sender) nothingToWrite() (ask func()) {
 	return o.adjustBrokerCredit()
 }
 
-// isDrainDone reports whether no further deliveries come for the credit: all of it is used,
-// the broker has nothing more, or the client must settle deliveries first, because of its
-// limit or of memory.
+// isDrainDone reports whether the link sends no further deliveries for the client's credit: the
+// credit is used up, the broker has no more messages, or the client must settle deliveries first,
+// because of its limit or of memory.
 func (o *sender) isDrainDone() bool {
 	if o.pendingAttach != nil || o.requestInProgress || o.current != nil || len(o.queue) > 0 {
 		return false

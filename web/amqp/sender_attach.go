@@ -107,7 +107,8 @@ func (k brokerEvents) Ended(why error) {
 
 func (k brokerEvents) SessionMoved() { k.c.mail.call(k.sender.sessionMoved) }
 
-// brokerAttached handles the broker's answer to the attach.
+// brokerAttached handles the broker's answer to the attach. `patience` is how long the client waits
+// for the next free session.
 func (o *sender) brokerAttached(l *broker.Link, err error, patience time.Duration) {
 	c := o.s.c
 	o.attachInProgress = false
@@ -172,7 +173,8 @@ func (o *sender) answerAttach() {
 	}
 }
 
-// stopWaitingForSession refuses an attach that has waited too long for a session.
+// stopWaitingForSession cancels the broker's search for a session, and refuses the attach unless
+// the sender has got a session meanwhile.
 func (o *sender) stopWaitingForSession() {
 	if o.ended || o.pendingAttach == nil || o.acceptedSession.LockedUntil != 0 {
 		return
@@ -188,7 +190,7 @@ func (o *sender) stopWaitingForSession() {
 	})
 }
 
-// refuseAttach refuses the attach because of why.
+// refuseAttach ends the sender and refuses its attach with why.
 func (o *sender) refuseAttach(why error) {
 	o.s.removeLink(o.handle)
 	if do := o.end(engine.DetachedByClient); do != nil { // returns its deliveries without counting them
@@ -198,7 +200,8 @@ func (o *sender) refuseAttach(why error) {
 	o.pendingAttach = nil
 }
 
-// brokerEnded handles the end of the receiver in the engine.
+// brokerEnded handles the end of the link in the engine. It detaches the link with why, or refuses
+// its attach, unless sessionExpired lets it stay attached.
 func (o *sender) brokerEnded(why error) {
 	if o.ended {
 		return

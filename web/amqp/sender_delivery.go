@@ -27,12 +27,12 @@ type unsettledDelivery struct {
 	id              uint32
 	token           engine.LockToken
 	settling        bool         // its settlement is in progress
-	settledByClient bool         // the client has settled it itself meanwhile
+	settledByClient bool         // the client has settled it while its settlement was in progress
 	transaction     *transaction // open transaction that settles it, or nil
 	next, prev      *unsettledDelivery
 }
 
-// addUnsettled records that the client has the delivery id.
+// addUnsettled records that the client has to settle the delivery with this id.
 func (o *sender) addUnsettled(id uint32, token engine.LockToken) {
 	h := &unsettledDelivery{sender: o, id: id, token: token, next: o.unsettledList}
 	if h.next != nil {
@@ -139,7 +139,7 @@ func (o *sender) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	return next, true
 }
 
-// finish closes the body and reports to the broker that it has been read or will not be.
+// finish closes the body and reports to the broker that the delivery no longer needs it.
 func (g *outgoingDelivery) finish(c *conn) {
 	if g.body != nil {
 		g.body.Close()
@@ -147,8 +147,8 @@ func (g *outgoingDelivery) finish(c *conn) {
 	c.b.ReleaseBody(*g.delivery)
 }
 
-// beginDelivery makes d the current delivery. It unlocks the mutex while it opens a body in the
-// store.
+// beginDelivery makes d the current delivery. It reports false if d cannot be delivered, or if the
+// link has ended meanwhile. It unlocks the mutex while it opens a body in the store.
 func (o *sender) beginDelivery(d *engine.Delivery) bool {
 	s := o.s
 	cur := &outgoingDelivery{delivery: d}
@@ -203,8 +203,7 @@ func (o *sender) beginDelivery(d *engine.Delivery) bool {
 	return true
 }
 
-// encodeDelivery sets e to the encoding of d. A browsed message is encoded as for a client that
-// peeks (PEEK-8).
+// encodeDelivery encodes d into e. A browsed message is encoded like a peeked one (PEEK-8).
 func encodeDelivery(e *codec.Envelope, d *engine.Delivery) (err error) {
 	if d.Peeked {
 		_, err = e.EncodePeeked(nil, &engine.Row{Message: d.Message, Content: d.Content, Path: d.Path, Expires: d.Expires})
@@ -217,8 +216,9 @@ func encodeDelivery(e *codec.Envelope, d *engine.Delivery) (err error) {
 // maxBodiesAtOnce is the maximum number of waiting messages whose bodies are read at once.
 const maxBodiesAtOnce = 64
 
-// readBodies reads d's body, or opens it if it is large, and reads the bodies of waiting messages
-// at the same time. It unlocks the mutex meanwhile.
+// readBodies reads the bodies of d and of the messages that wait in the queue. If d's body is
+// large, it opens it instead and returns it; otherwise the result is nil. It unlocks the mutex
+// meanwhile.
 func (o *sender) readBodies(d *engine.Delivery) (io.ReadCloser, error) {
 	c := o.s.c
 	all := []engine.Delivery{*d} // copies, because waiting messages may be returned to the broker meanwhile
@@ -256,8 +256,8 @@ func (o *sender) end(how engine.DetachReason) func() {
 	return func() { leave(func() {}) }
 }
 
-// endWith is end with a notification: the returned function calls then, from the writer and
-// with the mutex held, when the link has ended for the broker too. It is nil if there is
+// endWith is like end, but the function that it returns takes a function `then`, which the writer
+// calls with the mutex held when the link has ended for the broker too. It returns nil if there is
 // nothing to wait for.
 func (o *sender) endWith(how engine.DetachReason) (leave func(then func())) {
 	c := o.s.c
@@ -319,7 +319,7 @@ func (o *sender) dropDeliveries() (l *broker.Link, unseen []*engine.Delivery) {
 }
 
 // detachFromBroker detaches a link from the broker, and returns the deliveries that its client has
-// not seen. When the link is detached, the writer calls then with the mutex held.
+// not seen. When the link is detached, the writer calls `then` with the mutex held.
 func (c *conn) detachFromBroker(l *broker.Link, how engine.DetachReason, unseen []*engine.Delivery, then func()) {
 	c.background.Add(1)
 	finish := func() {

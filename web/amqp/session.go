@@ -91,8 +91,8 @@ func (s *session) send(p wire.Performative) {
 	s.c.outFrames = s.c.appendFitting(s.c.outFrames, s.channel, p)
 }
 
-// handleFrame serves a frame of the session. An error ends the connection, except one with a
-// condition of sessions, which ends the session.
+// handleFrame serves a frame of the session. An error ends the connection. Errors whose condition
+// begins with amqp:session: only end the session, and are not returned.
 func (s *session) handleFrame(code wire.Code, body []byte) error {
 	if s.ending {
 		return nil // frames after the client's end are ignored (§18.1)
@@ -192,8 +192,8 @@ func (s *session) handleFlow(f *wire.Flow) error {
 	return nil
 }
 
-// handleDetach answers a detach after the link has ended, so that its session is free for the next
-// client when the answer arrives (SES-7).
+// handleDetach ends a link that the client detaches, and answers when the link has ended, so that
+// its message session is free for the next client when the answer arrives (SES-7).
 func (s *session) handleDetach(d *wire.Detach) error {
 	l := s.links[d.Handle].link
 	if l == nil {
@@ -228,8 +228,8 @@ func (s *session) handleDetach(d *wire.Detach) error {
 // isOpen reports whether frames can be sent on the session's channel.
 func (s *session) isOpen() bool { return s.c.sessions[s.channel] == s && !s.ending }
 
-// endLink ends a link that is no longer in its session, and calls then with the mutex held
-// when that is done.
+// endLink ends a link that is no longer in its session, and calls `then` with the mutex held when
+// the link has ended.
 func (s *session) endLink(l link, how engine.DetachReason, then func()) {
 	switch l := l.(type) {
 	case *sender:
@@ -249,7 +249,8 @@ func (s *session) endLink(l link, how engine.DetachReason, then func()) {
 	then()
 }
 
-// endAllLinks ends all links, and calls then with the mutex held when that is done.
+// endAllLinks ends all links, and calls `then` with the mutex held when all of them have ended and
+// the client's earlier detaches are answered.
 func (s *session) endAllLinks(how engine.DetachReason, then func()) {
 	left := len(s.links) + 1
 	one := func() {
@@ -268,7 +269,7 @@ func (s *session) endAllLinks(how engine.DetachReason, then func()) {
 	one()
 }
 
-// detach detaches a link because of why.
+// detach detaches a link with the error why, or refuses its attach if that is not answered yet.
 func (s *session) detach(handle uint32, why *wire.Error) {
 	l, unanswered := s.links[handle].link, s.links[handle].pendingAttach
 	if l == nil {
@@ -308,7 +309,7 @@ func (s *session) endWithError(why *wire.Error) {
 	s.endAllLinks(engine.DetachedLost, func() {})
 }
 
-// remove removes the session from its connection.
+// remove removes the session from its connection and its bytes from the budget.
 func (s *session) remove() {
 	delete(s.c.sessions, s.channel)
 	s.c.addLinkBytes(-sessionCost - 8*int64(len(s.usedHandles)))
@@ -322,18 +323,18 @@ func (s *session) remove() {
 // available when the lock expired count once the client gives credit: a client without
 // credit is not waiting for them.
 
-// sessionExpired reports whether a link that ended because of why stays attached for now: the
-// lock of its session has expired, and it has no messages. If an operator broke the lock
-// before it expired, the link ends at once.
+// sessionExpired reports whether a link that the engine has ended with why stays attached for now:
+// the lock of its session has expired, and it has no messages. If an operator broke the lock before
+// it expired, the link ends at once.
 func (o *sender) sessionExpired(why error) bool {
 	return errors.Is(why, engine.ErrSessionLockLost) && o.acceptedSession.LockedUntil.Passed(engine.At(time.Now())) &&
 		o.unsettledCount == 0 && len(o.queue) == 0 && o.current == nil
 }
 
-// checkLostSession returns a function that asks the broker whether the session of a link that
-// has lost it has messages, now that the client gives credit, and detaches the link if so.
-// It returns nil if there is no need to ask. It is called with the connection's mutex
-// held, and the function without.
+// checkLostSession returns a function that asks the broker whether the session that the link has
+// lost has messages, and detaches the link if it does. It returns nil if the link has not lost a
+// session, or its client gives no credit. It is called with the connection's mutex held; the
+// function that it returns is called without.
 func (o *sender) checkLostSession() func() {
 	if o.ended || o.requestInProgress || o.credit == 0 || o.brokerLink != nil || o.endedBrokerLink == nil || o.pendingAttach != nil {
 		return nil

@@ -28,9 +28,9 @@ type detachedLink struct {
 	ids map[uint32]bool
 }
 
-// rememberDetached arranges that the client gets why as the answer when it settles a delivery of o,
-// until it has answered the detach: the SDK for JavaScript waits for an answer even after the link
-// is detached (SES-6).
+// rememberDetached records the unsettled deliveries of o, so that a client that settles one of them
+// before it answers the detach gets why as the answer: the SDK for JavaScript waits for an answer
+// even after the link is detached (SES-6).
 func (s *session) rememberDetached(o *sender, why *wire.Error) {
 	o.detachedByServer = true
 	is := detachedLink{why, map[uint32]bool{}}
@@ -48,7 +48,8 @@ func (s *session) rememberDetached(o *sender, why *wire.Error) {
 	s.detachedLinks[o.handle] = is
 }
 
-// answerForDetached answers a disposition for deliveries of links that the server has detached.
+// answerForDetached answers the part of a disposition that is for deliveries of links that the
+// server has detached. `span` is the disposition's last id minus its first.
 func (s *session) answerForDetached(d *wire.Disposition, span uint32) {
 	for _, is := range s.detachedLinks {
 		for id := range is.ids {
@@ -64,10 +65,11 @@ func (s *session) answerForDetached(d *wire.Disposition, span uint32) {
 }
 
 // handleDisposition handles a client's disposition for deliveries from the server (§5.2). It
-// ignores deliveries that were settled before, or whose link the client knows to be detached.
+// ignores deliveries that were settled before, and those of links whose detach the client has
+// answered.
 func (s *session) handleDisposition(d *wire.Disposition) error {
 	if d.Role != wire.RoleReceiver {
-		return nil // for its own deliveries, which the server has settled
+		return nil // for the client's own deliveries, which the server has settled
 	}
 	span := d.Last.Or(d.First) - d.First // numbers wrap around
 	if int32(span) < 0 {
@@ -78,7 +80,7 @@ func (s *session) handleDisposition(d *wire.Disposition) error {
 		switch {
 		case !h.settling:
 			s.settleDelivery(h, d)
-		case d.Settled: // the client did not wait for the answer to its outcome, which stands
+		case d.Settled: // the client does not wait for the answer to its earlier outcome, which remains valid
 			h.settledByClient = true
 			h.transaction.markSettledByClient(h)
 		}
@@ -166,7 +168,8 @@ func outcome(state wire.State) (out engine.Settlement, ok bool) {
 	return out, true
 }
 
-// deadLetterFields returns the reason, description and properties in the error of a rejected.
+// deadLetterFields returns the reason, the description and the properties to modify that the error
+// of a rejected contains.
 func deadLetterFields(e *wire.Error) (reason, description string, modify value.Properties) {
 	reason, description = string(e.Condition), e.Description
 	if e.Condition == deadLetterCondition {
@@ -251,8 +254,8 @@ func (t *settlement) inAnswerRange(b *settlement) bool {
 	return t.disposition == b.disposition && t.delivery.id == b.delivery.id+1 && t.settledByClient == b.settledByClient && !t.delivery.sender.ended && !b.delivery.sender.ended
 }
 
-// answer sends the client the outcome of consecutive deliveries, with the state that it
-// asked for. The answer to a rejected has no error, which would mean a failure.
+// answer sends the client the outcome of consecutive deliveries: the client's state, or err. In the
+// answer, a rejected has no error, because SDKs would take one for a failure.
 func answer(list []settlement, err error) {
 	t, last := &list[0], &list[len(list)-1]
 	if t.delivery.sender.ended && !(t.delivery.sender.detachedByServer && t.s.isOpen()) {

@@ -15,8 +15,8 @@ import (
 const maxTransactions = 1_000
 
 // A transaction is declared by the client of a connection, all of whose links can take part in it
-// (§5.4, TX-1). It ends with a discharge, with the link on which it was declared, with the
-// connection, or when its time is over (TX-2), which takes effect with its next operation.
+// (§5.4, TX-1). It ends with a discharge, with the link on which it was declared, or with the
+// connection. It also ends when it expires (TX-2), which takes effect with its next operation.
 //
 // Its operations run in order.
 type transaction struct {
@@ -42,7 +42,8 @@ func (t *transaction) transactionalState(outcome wire.State) wire.State {
 	return wire.Transactional{TxnID: t.id, Outcome: outcome}
 }
 
-// transactionOf returns the transaction that a state names, or nil if it names none.
+// transactionOf returns the transaction that a state names, or nil if it names none. It returns
+// errNoTransaction if the connection has no such transaction.
 func (c *conn) transactionOf(state wire.State) (*transaction, error) {
 	in, ok := state.(wire.Transactional)
 	if !ok {
@@ -60,15 +61,15 @@ var errNoTransaction = engine.Refuse(engine.ErrTransaction, "The transaction was
 // mutex; f runs without it.
 func (t *transaction) enqueue(f func()) { t.c.enqueueWork(&t.queue, f) }
 
-// rollBack rolls the transaction back. A failure to do so does not matter, because the
-// transaction expires by itself.
+// rollBack rolls the transaction back and releases its deliveries. It ignores an error of the
+// broker, because the transaction expires by itself.
 func (t *transaction) rollBack() {
 	_ = t.tx.Rollback(t.c.s.ctx) //nolint:errcheck // it expires by itself
 	t.releaseSettled()
 	t.c.mail.call(func() { t.settleEnlisted(false) })
 }
 
-// endTransactions rolls back the open transactions that were declared on a link.
+// endTransactions rolls back the open transactions that were declared on the link `of`.
 func (c *conn) endTransactions(of *coordinator) {
 	for id, t := range c.transactions {
 		if t.coordinator == of {
@@ -78,9 +79,9 @@ func (c *conn) endTransactions(of *coordinator) {
 	}
 }
 
-// enqueueInTransaction sends a message in its transaction. The data of a streamed message
-// goes to the store at once. The message takes its place in the transaction when all of
-// it has arrived, so that transactions never wait for clients.
+// enqueueInTransaction queues a message for its transaction. A streamed message is sent at once, so
+// that its data goes to the store while it arrives, but it only takes its place in the transaction
+// when all of it has arrived. So transactions never wait for clients.
 func (m *incomingDelivery) enqueueInTransaction() error {
 	c := m.receiver.s.c
 	if m.pipe != nil {
@@ -103,8 +104,8 @@ func (m *incomingDelivery) enqueueInTransaction() error {
 	return nil
 }
 
-// completeInTransaction lets a streamed message end when it is its turn in the transaction, and
-// waits until it is sent.
+// completeInTransaction makes the reader of a streamed message return io.EOF, so that the message
+// takes its place in the transaction, and waits until it is sent.
 func (m *incomingDelivery) completeInTransaction() {
 	close(m.turn)
 	<-m.sent
@@ -127,8 +128,8 @@ func (m *incomingDelivery) sendInTransaction() {
 	m.brokerAnswered(err)
 }
 
-// turnReader reads the data of a streamed message. It returns io.EOF only when it is the message's
-// turn.
+// turnReader reads the data of a streamed message. At the end it waits until turn is closed before
+// it returns io.EOF.
 type turnReader struct {
 	pipe *pipe
 	turn <-chan struct{}
@@ -206,7 +207,8 @@ func (c *conn) dropExpiredTransactions() error {
 	return engine.Refuse(engine.ErrQuota, "The connection has too many open transactions.")
 }
 
-// discharge ends a transaction. No later operation can use it; earlier operations run first.
+// discharge takes the transaction from the connection, so that no later operation can use it, and
+// commits it or rolls it back after its earlier operations have run.
 func (co *coordinator) discharge(id uint32, settled bool, d wire.Discharge) {
 	c := co.s.c
 	t, err := c.transactionOf(wire.Transactional{TxnID: d.TxnID})
@@ -234,8 +236,8 @@ func (co *coordinator) discharge(id uint32, settled bool, d wire.Discharge) {
 	})
 }
 
-// end commits the transaction or rolls it back. It reports false if nothing can be
-// written at the moment and the transaction stays open.
+// end commits the transaction or rolls it back. It reports false if the store cannot be written at
+// the moment and the transaction stays open.
 func (t *transaction) end(fail bool) (over bool, err error) {
 	c, ctx := t.c, t.c.s.ctx
 	switch {
@@ -307,7 +309,8 @@ func (g *transactionScope) checkSender(p engine.Path, nth int) error {
 	return nil
 }
 
-// inSession returns the transaction for operations in a session.
+// inSession returns the transaction for operations in the session s: confined to one entity and
+// partition, unless s is the cross-entity session in which the transaction was declared.
 func (t *transaction) inSession(s *session) *broker.Transaction {
 	if t.coordinator.s == s && s.transactionScope.crossEntity {
 		return t.tx

@@ -107,8 +107,8 @@ func (t *settlement) endsDelivery(err error) bool {
 	return !within || errors.Is(err, engine.ErrLockLost) || errors.Is(err, engine.ErrSessionLockLost) || errors.Is(err, engine.ErrNotFound)
 }
 
-// settleAgain handles a disposition for an enlisted delivery, in transaction tx or, if
-// that is nil, in none. It reports false if the broker must handle it.
+// settleAgain handles a disposition for an enlisted delivery. `tx` is the transaction of the
+// disposition, or nil. It reports false if the broker must handle the disposition.
 func (h *unsettledDelivery) settleAgain(d *wire.Disposition, tx *transaction) bool {
 	t, s := h.transaction, h.sender.s
 	if !slices.ContainsFunc(t.enlisted, func(l settlement) bool { return l.delivery == h }) || time.Since(t.firstEnlisted) >= s.c.b.Limits().TransactionTime {
@@ -120,7 +120,7 @@ func (h *unsettledDelivery) settleAgain(d *wire.Disposition, tx *transaction) bo
 	switch {
 	case tx != t && !released && !(d.Settled && !settles): // settled without an outcome, the delivery keeps its earlier one
 		return false
-	case d.Settled: // the earlier outcome stands
+	case d.Settled: // the earlier outcome remains valid
 		t.markSettledByClient(h)
 		h.remove()
 		return true

@@ -10,7 +10,7 @@ import (
 
 const (
 	writeSize    = 64 << 10         // bytes to gather before a write
-	writeTimeout = 60 * time.Second // for a client to read them
+	writeTimeout = 60 * time.Second // time limit of a write
 )
 
 // writeFrames is the writer of a connection. It returns when it has written the close or the
@@ -88,9 +88,9 @@ func (c *conn) writeFrames() {
 // clientCloseTimeout is how long a client may take to answer a close.
 const clientCloseTimeout = 2 * time.Second
 
-// awaitClientClose keeps the connection open until the client's close arrives, at most
-// clientCloseTimeout; closing earlier could discard the server's close on its way. If the client's
-// close has arrived already, it closes the connection.
+// awaitClientClose lets the reader read for up to clientCloseTimeout, until the client's close
+// arrives: if the connection were closed earlier, the client might not get the server's close. If
+// the client's close has arrived already, it closes the connection.
 func (c *conn) awaitClientClose() {
 	_ = c.nc.SetReadDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the reader gets the error
 	c.mu.Lock()
@@ -102,7 +102,8 @@ func (c *conn) awaitClientClose() {
 }
 
 // heartbeatInterval returns the interval at which the writer checks whether it has written
-// anything. The client may receive nothing for up to two intervals, half of its idle time-out.
+// anything, and sends a heartbeat if not. The client may receive nothing for up to two intervals,
+// half of its idle time-out.
 func (c *conn) heartbeatInterval() time.Duration {
 	if c.peer.idle <= 0 {
 		return 30 * time.Second
@@ -110,7 +111,8 @@ func (c *conn) heartbeatInterval() time.Duration {
 	return max(c.peer.idle/4, 10*time.Millisecond)
 }
 
-// handleMail handles one piece of mail. Called with mu held.
+// handleMail passes an event from the mailbox to its sender, or calls its function. Called with mu
+// held.
 func (c *conn) handleMail(m mailItem) {
 	switch m.kind {
 	case mailCall:

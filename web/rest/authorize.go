@@ -38,7 +38,7 @@ func (a authorizer) namesFor(r *http.Request) sas.Names {
 	return a.names(r)
 }
 
-// authorizeBy is authorize for the token in another header.
+// authorizeBy is like authorize, but for the token in another header.
 func (a authorizer) authorizeBy(header string, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Access, error) {
 	claim, err := sas.ParseHeader(r.Header.Get(header), a.namesFor(r))
 	if err != nil {
@@ -80,9 +80,9 @@ func (d *handler) authorizeMessages(r *http.Request, t address) error {
 	return err
 }
 
-// authorizeManagement authorizes a management request. If the client has any right there, a
-// missing queue or topic is reported as missing, because clients test in this way whether
-// it exists (sdk-demands 47).
+// authorizeManagement returns an error unless the request has the right to manage its entity. If
+// the token is valid but lacks that right, a GET of a queue or topic that does not exist is
+// answered with 404, because clients test in this way whether it exists (sdk-demands 47).
 func (d *handler) authorizeManagement(r *http.Request, w atom.Request) error {
 	access, err := d.authorizer().authorize(r, w.Path(), sas.PathTo(r.URL.Path), engine.ManageRight)
 	switch {

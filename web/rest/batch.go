@@ -21,8 +21,8 @@ import (
 // maxBatch is the maximum number of messages in a batch.
 const maxBatch = 5000
 
-// readBatch reads a list of messages that has at most the given number of bytes. It waits for
-// memory for the bytes and for the decoded messages.
+// readBatch reads a list of messages. It returns an error if the list has more than `most` bytes.
+// It waits for memory for the bytes and for the decoded messages.
 func readBatch(ctx context.Context, r *http.Request, most int64) ([]broker.Outgoing, error) {
 	if r.ContentLength > most {
 		return nil, engine.Refuse(engine.ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", r.ContentLength, most)
@@ -102,7 +102,7 @@ func parseItem(raw []byte) (broker.Outgoing, error) {
 	return o, nil
 }
 
-// prefix puts a position before the text of a refusal and keeps its kind.
+// prefix puts formatted text before the text of an error. A refusal keeps its kind.
 func prefix(err error, format string, args ...any) error {
 	if r, ok := errors.AsType[*engine.Refusal](err); ok {
 		return engine.RefuseCode(r.Kind, r.SubCode, "%s", fmt.Sprintf(format, args...)+r.Text)

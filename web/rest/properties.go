@@ -74,8 +74,9 @@ func looseText(v json.RawMessage) (text string, ok bool) {
 	return string(v), len(v) > 0 && v[0] != '{' && v[0] != '['
 }
 
-// parseSeconds parses TimeToLive. A value too long for a time.Duration, such as .NET's
-// TimeSpan.MaxValue, means never, which is the same as unset (TTL-2).
+// parseSeconds parses TimeToLive, which is a number of seconds or, if it contains a colon, a time
+// span. A value too long for a time.Duration, such as .NET's TimeSpan.MaxValue, means never, which
+// is the same as unset (TTL-2).
 func parseSeconds(v json.RawMessage) (time.Duration, error) {
 	text, ok := looseText(v)
 	if text = strings.TrimSpace(text); !ok || !isNumber(text) {
@@ -190,8 +191,8 @@ func brokerProperties(m broker.Received, c engine.Content) string {
 	return asciiJSON(p)
 }
 
-// setBrokerProperties writes the header's name as the hosted service does. Go would write
-// it Brokerproperties.
+// setBrokerProperties sets the header BrokerProperties, in the case in which the hosted service
+// writes its name. Header.Set would write it as Brokerproperties.
 func setBrokerProperties(h http.Header, text string) { h["BrokerProperties"] = []string{text} }
 
 func httpTime(i engine.Instant) string { return i.Time().Format(http.TimeFormat) }

@@ -21,12 +21,12 @@ import (
 // sender set none.
 const defaultContentType = "application/atom+xml;type=entry;charset=utf-8"
 
-// releaseTimeout bounds the release of a message whose receiver has disconnected.
+// releaseTimeout is the time limit for releasing a message whose receiver has disconnected.
 const releaseTimeout = 5 * time.Second
 
-// receive waits for one message. If the client disconnects while a message is on its way,
-// a locked message is released without counting the delivery. A deleted one is lost, as
-// at-most-once delivery allows (LOCK-2).
+// receive waits for one message and answers with it, or with 204 if none arrives in time. If the
+// client disconnects before it has the message, a locked message is released without counting the
+// delivery. A deleted one is lost, as at-most-once delivery allows (LOCK-2).
 func (d *handler) receive(c echo.Context, t address, mode engine.Mode) error {
 	wait, err := timeout(c, defaultWait)
 	if err != nil {
@@ -92,7 +92,8 @@ func contentType(stored string) string {
 	return stored
 }
 
-// release releases a message that its receiver did not get.
+// release releases a message that its receiver did not get. It only logs a failure, because the
+// lock expires by itself.
 func (d *handler) release(r *http.Request, m broker.Received) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseTimeout)
 	defer cancel()

@@ -112,8 +112,8 @@ func Refuse(e *echo.Echo, namespace string, why func(*http.Request) error, log *
 
 func newLog(log *slog.Logger) *fault.Log { return &fault.Log{Logger: log, API: "REST"} }
 
-// route finds the handler of a request. Echo cannot, because the name of an entity may
-// have any number of slashes, and the end of the path decides where it ends.
+// route calls the handler of a request. Echo's router cannot find it, because the name of an entity
+// may have any number of slashes, and the end of the path decides where it ends.
 func (d *handler) route(c echo.Context) error {
 	t, ofMessages, err := parseTarget(c.Request().URL.EscapedPath())
 	if err != nil {
@@ -141,10 +141,12 @@ func (d *handler) route(c echo.Context) error {
 }
 
 // isManagement reports whether a request to an address of messages is a management request, because
-// an entity is called …/Messages, …/Messages/Head or the like (REST-1). served reports whether the
-// address of messages accepts the method. If so, a named entity must exist, and the request must
-// have an api-version unless it cannot be about messages: its token is no lock token, or the entity
-// with the messages does not exist.
+// an entity is called …/Messages, …/Messages/Head or the like (REST-1). `served` reports whether
+// the address accepts the method for messages. A POST never is one, and any other request with an
+// Atom entry always is. A request that cannot be about messages, because of its method or because
+// its token is no lock token, is one if it has an api-version or an entity in t.named exists. Any
+// other request is one if an entity in t.named exists and the request has an api-version or the
+// entity with the messages does not exist.
 func (d *handler) isManagement(c echo.Context, t address, served bool) bool {
 	r := c.Request()
 	version, versioned := c.QueryParam("api-version"), c.QueryParams().Has("api-version")
@@ -205,7 +207,7 @@ func (d *handler) handlers(k kind) map[string]func(echo.Context, address) error 
 	}
 }
 
-// health answers as the emulator does (EMU-5): whether sending and receiving work.
+// health answers whether sending and receiving work, in the form of the emulator (EMU-5).
 func (d *handler) health(c echo.Context) error {
 	if c.QueryParams().Has("api-version") { // a GET of an entity called health
 		return d.admin.Handle(c)
@@ -227,7 +229,8 @@ func unhealthy(c echo.Context, why string) error {
 	return c.JSON(http.StatusServiceUnavailable, map[string]string{"status": "unhealthy", "message": why})
 }
 
-// timeout parses ?timeout, in seconds. It returns absent if the request has none.
+// timeout parses ?timeout, a number of seconds up to maxWait. It returns `absent` if the request
+// has no such parameter.
 func timeout(c echo.Context, absent time.Duration) (time.Duration, error) {
 	q := c.Request().URL.Query()
 	if !q.Has("timeout") {
@@ -258,8 +261,9 @@ func client(r *http.Request) string {
 	return "REST " + proxy.Address(r)
 }
 
-// drain reads the body of a request that needs none. Until the body has been read, the HTTP server
-// does not notice that the client has disconnected.
+// drain reads and drops the body of a request that needs none. It returns an error if the body has
+// more than 64 KiB. Until the body has been read, the HTTP server does not notice that the client
+// has disconnected.
 func drain(r *http.Request) error {
 	const most = 64 << 10
 	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, most+1))

@@ -98,7 +98,7 @@ func (c *Client) readFrames(r *wire.Reader) {
 	}
 }
 
-// StopReading stops the client from reading after the next frame, until ResumeReading.
+// StopReading makes the client stop reading after the next frame, until ResumeReading is called.
 func (c *Client) StopReading() { c.setReadingStopped(true) }
 
 // ResumeReading reverses StopReading.
@@ -169,7 +169,7 @@ func (c *Client) ReadError() error {
 // Disconnect closes the connection without a close frame.
 func (c *Client) Disconnect() { _ = c.nc.Close() }
 
-// Expect returns the next frame of this kind. It skips flows before it; any other frame
+// Expect returns the next frame of type P. It skips flows before it. Any other frame or an error
 // ends the test.
 func Expect[P wire.Performative](c *Client) P {
 	c.t.Helper()
@@ -228,7 +228,8 @@ func (c *Client) Attach(channel uint16, a wire.Attach) *wire.Attach {
 	return answer
 }
 
-// AttachSender attaches a link that sends to address, and waits for its credit.
+// AttachSender attaches a link that sends to `address`, waits for its credit, and returns the
+// server's attach.
 func (c *Client) AttachSender(channel uint16, handle uint32, address string) *wire.Attach {
 	c.t.Helper()
 	a := c.Attach(channel, SenderAttach(handle, address))
@@ -306,7 +307,7 @@ func (c *Client) SendInPieces(channel uint16, handle, id uint32, message []byte,
 	}
 }
 
-// GrantCredit gives a receiving link credit; count is how many deliveries it has received.
+// GrantCredit gives a receiving link credit. `count` is how many deliveries the link has received.
 func (c *Client) GrantCredit(channel uint16, handle, count, credit uint32) {
 	c.t.Helper()
 	c.WriteFrames(channel, &wire.Flow{

@@ -90,7 +90,7 @@ func (e *Envelope) EncodeBody(body []byte) []byte {
 	return out
 }
 
-// EncodeStream is EncodeBody for a body that is read while it is sent.
+// EncodeStream is like EncodeBody, but for a body that is read while it is sent.
 func (e *Envelope) EncodeStream(body io.Reader) io.Reader {
 	if len(e.sections.sizes) < 2 {
 		return body

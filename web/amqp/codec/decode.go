@@ -52,10 +52,10 @@ func DecodeMessage(encoded []byte) (broker.Outgoing, error) {
 	return out, nil
 }
 
-// DecodeStream is DecodeMessage for a message whose data is still arriving. Call it when s first
-// writes to its Data, of which body is the other end. When body ends, all of the message
-// must have been written to s, and nothing may be written any more. For a message that
-// breaks off or is too large, body ends with an error.
+// DecodeStream is like DecodeMessage, but for a message whose data is still arriving. Call it when
+// s has first written to s.Data, from which `body` reads. `body` must return io.EOF only when all
+// of the message has been written to s, after which nothing more may be written. For a message that
+// breaks off or is too large, it must return another error.
 func DecodeStream(s *wire.Scanner, body io.Reader) (broker.Outgoing, error) {
 	head, ok := s.Head()
 	if !ok {
@@ -263,7 +263,8 @@ func filterMap(section []byte, keep func(key string, v value.Value) bool) (value
 	return slices.DeleteFunc(all, func(p value.Property) bool { return !keep(p.Name, p.Value) }), nil
 }
 
-// setDeliveryAnnotations sets the annotations of the delivery, without a lock token.
+// setDeliveryAnnotations sets the delivery annotations that the sender has sent, except a lock
+// token.
 func (x *extras) setDeliveryAnnotations(section []byte) error {
 	all, err := filterMap(section, func(key string, _ value.Value) bool { return key != keyLockToken })
 	if all != nil {
@@ -298,8 +299,8 @@ func previewOf(encoded []byte) string {
 	}
 }
 
-// asksForDelay reports whether an annotation of JMS requests delayed delivery. A forwarded
-// message may have a delivery time in the past.
+// asksForDelay reports whether an annotation of JMS requests delayed delivery. A delivery time in
+// the past, as forwarded messages may have, does not.
 func asksForDelay(key string, v value.Value) bool {
 	ms, ok := v.Millis()
 	if !ok {

@@ -149,11 +149,11 @@ func (e *Envelope) appendHeader(b []byte, m *engine.Message, c *engine.Content, 
 	return h.Append(b)
 }
 
-// setTimes makes the two times of the properties agree with the time to live if the sender
-// set an expiry time, or if the time to live is too long for the header alone (TTL-5,
-// TTL-9, TTL-38). The sender's times are by another clock and, for a scheduled message,
-// from before its enqueue time. Clients show the expiry time as it is, and some take the
-// difference of the two for the time to live.
+// setTimes sets the absolute-expiry-time of the properties, and often their creation-time, to match
+// the time to live. It does so only if the sender set an expiry time, or if the time to live is too
+// long for the header alone (TTL-5, TTL-9, TTL-38). The sender's times are by another clock and,
+// for a scheduled message, from before its enqueue time. Clients show the expiry time unchanged,
+// and some take the difference of the two for the time to live.
 func (e *Envelope) setTimes(l timeToLive) {
 	p := &e.extras.properties
 	ends := p.AbsoluteExpiryTime.IsSet()
@@ -167,8 +167,9 @@ func (e *Envelope) setTimes(l timeToLive) {
 	}
 }
 
-// appendDeliveryAnnotations appends the annotations of the delivery. A deleted message always has the
-// section, because some clients compare sizes.
+// appendDeliveryAnnotations appends the sender's delivery annotations and, for a locked delivery,
+// its lock token. A received and deleted message has the section even if it is empty, because some
+// clients compare sizes.
 func (e *Envelope) appendDeliveryAnnotations(b []byte, how handOut, m *engine.Message) ([]byte, error) {
 	if how > handOutInSession && e.extras.deliveryAnnotations != nil {
 		return wire.AppendSection(b, wire.SectionDeliveryAnnotations, e.extras.deliveryAnnotations), nil
@@ -241,8 +242,8 @@ func (e *Envelope) appendMessageAnnotations(b []byte, how handOut, m *engine.Mes
 	return appendAnnotations(b, wire.SectionMessageAnnotations, all), nil
 }
 
-// isOverwritten reports whether a key that the sender left null has a value from the broker
-// now.
+// isOverwritten reports whether the broker or a rule has set an annotation that the sender sent as
+// null. Then the null is not delivered.
 func isOverwritten(key, source string, c *engine.Content) bool {
 	switch key {
 	case keyDeadLetterSource:

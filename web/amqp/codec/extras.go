@@ -65,7 +65,7 @@ const (
 	tagSections
 )
 
-// An extrasEncoder encodes fields.
+// An extrasEncoder encodes the fields of extras in their stored form.
 type extrasEncoder struct {
 	b       []byte
 	scratch [binary.MaxVarintLen64]byte

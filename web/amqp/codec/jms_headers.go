@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// JMSHeaders are message headers of JMS, which are not application properties. The JMS mapping of
-// AMQP defines them.
+// JMSHeaders are the headers that a JMS selector names. They are not application properties: the
+// JMS mapping of AMQP defines from which parts of a message they are read.
 type JMSHeaders []jmsHeader
 
 type jmsHeader struct {
@@ -91,13 +91,14 @@ func ParseJMSHeaders(names []string) (all JMSHeaders, err error) {
 	return all, nil
 }
 
-// Details are the parts of a message that only AMQP has, decoded once for all JMSHeaders.
+// Details are the parts of a message that only AMQP has. They are decoded once, for all selectors
+// that are evaluated against the message.
 type Details struct {
 	extras
 	valid bool
 }
 
-// DetailsOf decodes the details of a message.
+// DetailsOf decodes the details of a message. If they are corrupt, the message has no headers.
 func DetailsOf(c *engine.Content) *Details {
 	d := &Details{}
 	d.valid = d.unpack(c.Wire) == nil

@@ -24,9 +24,9 @@ type Field struct {
 }
 
 // SentSections returns what the sender sent, section by section, without anything that the broker
-// or a settlement has added (MSG-2). It omits absent sections. A body that is one AMQP
-// value is shown if body is complete. Otherwise the sections of the body show their
-// sizes.
+// or a settlement has added (MSG-2). It omits absent sections. `body` is the stored body or a part
+// of it. If the body is a single AMQP value and `body` is complete, its section contains the value.
+// Otherwise the sections of the body contain their sizes.
 func SentSections(c engine.Content, body []byte) ([]Section, error) {
 	var e Envelope
 	if err := e.extras.unpack(c.Wire); err != nil {

@@ -37,8 +37,8 @@ type conn struct {
 // takes ownership of the WebSocket.
 func NewConn(ws *websocket.Conn) net.Conn { return &conn{ws: ws} }
 
-// Read returns bytes of the current message, or waits for the next one. When the client
-// has closed the WebSocket in any way, it returns io.EOF.
+// Read returns bytes of the current message, or waits for the next one. When the client has closed
+// the WebSocket, whatever its status code, Read returns io.EOF. Every other error is permanent too.
 func (c *conn) Read(p []byte) (int, error) {
 	for c.readError == nil {
 		if c.message == nil {
@@ -59,7 +59,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return 0, c.readError // permanent: after an error the position in the WebSocket is lost
 }
 
-// nextMessage waits for the next message.
+// nextMessage waits for the next message. If that is a text message, nextMessage closes the
+// WebSocket with an error.
 func (c *conn) nextMessage() (io.Reader, error) {
 	kind, r, err := c.ws.NextReader()
 	if err != nil {
@@ -80,8 +81,8 @@ func convertReadError(err error) error {
 	return opError("read", err)
 }
 
-// opError wraps err in a net.OpError. If a deadline has passed, it wraps os.ErrDeadlineExceeded
-// instead, which the WebSocket hides.
+// opError wraps err in a net.OpError. A time-out is replaced by os.ErrDeadlineExceeded, as in the
+// errors of other connections.
 func opError(op string, err error) error {
 	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		err = os.ErrDeadlineExceeded
@@ -89,7 +90,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "websocket", Err: err}
 }
 
-// Write sends p as one message.
+// Write sends p as one binary message.
 func (c *conn) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -103,7 +104,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close sends the client a close frame, if the client reads it in time, and closes the
+// Close sends the client a close frame, for which it waits at most closeTimeout, and closes the
 // connection.
 func (c *conn) Close() error {
 	c.closing.Do(func() { c.sendClose(websocket.CloseNormalClosure, "") })

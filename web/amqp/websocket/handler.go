@@ -26,7 +26,7 @@ const (
 	protocolAMQP       = "amqp"
 )
 
-// handshakeTimeout bounds the time in which a client must read the response to its request.
+// handshakeTimeout is how long writing the response to the client's request may take.
 const handshakeTimeout = 10 * time.Second
 
 // A Handler upgrades requests to WebSockets. NewHandler returns one. It is safe for concurrent use.
@@ -36,8 +36,8 @@ type Handler struct {
 	upgrader websocket.Upgrader
 }
 
-// NewHandler returns a handler that upgrades requests for serve. serve gets the connection and its
-// request, and returns when it has closed the connection. Pages of these origins may open a
+// NewHandler returns a handler that upgrades requests and calls `serve` with the connection and its
+// request. `serve` returns when it has closed the connection. Pages of these origins may open a
 // WebSocket, as well as pages of the server itself; see CheckOrigin.
 func NewHandler(serve func(net.Conn, *http.Request), origins ...string) *Handler {
 	return &Handler{serve: serve, origins: origins, upgrader: websocket.Upgrader{
@@ -50,8 +50,8 @@ func NewHandler(serve func(net.Conn, *http.Request), origins ...string) *Handler
 	}}
 }
 
-// ServeHTTP returns when the connection has ended. The caller has checked that the
-// request names a host of the server.
+// ServeHTTP upgrades a request to a WebSocket, or refuses it, and returns when the connection has
+// ended. The caller has checked that the request names a host of the server.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")
@@ -112,7 +112,7 @@ func (h *Handler) isOriginAllowed(r *http.Request) bool {
 	return isSameOrigin(r) || slices.Contains(h.origins, strings.ToLower(r.Header.Get("Origin")))
 }
 
-// maxOriginLength is the length in bytes of the longest origin that a response quotes.
+// maxOriginLength is the maximum length, in bytes, of an origin that a response quotes.
 const maxOriginLength = 200
 
 // refusalText returns the reason why a page is refused, and the option that permits it.

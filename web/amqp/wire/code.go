@@ -157,14 +157,15 @@ const (
 	codeArray32 = 0xf0
 )
 
-// layout describes the value after a constructor: fixed plus the value's width, or one of the other
-// classes below plus the width of its size field.
+// layout describes how a value is encoded after its constructor: the sum of one of the classes
+// below and a width in bytes. The width is the value's own for a fixed value, and that of the size
+// field for the other classes.
 type layout uint8
 
 const (
 	unknown  layout = 0
-	fixed    layout = 0x20 // plus the width
-	variable layout = 0x40 // plus 1 or 4
+	fixed    layout = 0x20
+	variable layout = 0x40 // strings, symbols and binaries
 	compound layout = 0x60
 	array    layout = 0x80
 )

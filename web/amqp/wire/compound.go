@@ -17,7 +17,8 @@ import (
 // limits.
 const MaxElements = 32 << 10
 
-// elementCapacity returns n. If that is more than a compound may have, it fails c and returns 0.
+// elementCapacity returns n, the number of elements of a compound. If it exceeds MaxElements, it
+// fails c and returns 0.
 func (c *cursor) elementCapacity(n int) int {
 	if n > MaxElements {
 		c.fail(CondDecodeError, "there are %d elements; at most %d are read", n, MaxElements)
@@ -47,7 +48,8 @@ func ParseList(b []byte) ([]value.Value, error) {
 	return all, c.checkEnd()
 }
 
-// maxConstructor bounds the bytes that are repeated for each element of a parsed array.
+// maxConstructor is the maximum length, in bytes, of the constructor of a parsed array's elements,
+// including their descriptors: ParseArray copies it for each element that is not of fixed width.
 // The longest descriptor of Service Bus has 45 bytes.
 const maxConstructor = 64
 
@@ -107,8 +109,8 @@ func ParseMap(b []byte) (value.Properties, error) {
 	return p, c.checkEnd()
 }
 
-// ParseDescribed decodes a described value. The known descriptors are ulongs and symbols.
-// A compound value becomes a [value.Raw].
+// ParseDescribed decodes b, which must be exactly one described value, into its descriptor and the
+// value `of` that it describes. A compound value becomes a [value.Raw].
 func ParseDescribed(b []byte) (descriptor, of value.Value, err error) {
 	c := newCursor(b)
 	if code := c.byte(); code != codeDescribed {
@@ -119,7 +121,7 @@ func ParseDescribed(b []byte) (descriptor, of value.Value, err error) {
 	return descriptor, of, c.checkEnd()
 }
 
-// checkEnd returns the error of c. Bytes that are left over are an error too.
+// checkEnd returns the error of c, or an error if bytes are left over.
 func (c *cursor) checkEnd() error {
 	if c.err == nil && c.remaining() > 0 {
 		c.fail(CondDecodeError, "%d bytes are left over after a value", c.remaining())
@@ -127,7 +129,8 @@ func (c *cursor) checkEnd() error {
 	return c.result()
 }
 
-// entries reads a map whose keys are strings or symbols. It returns nil for null.
+// entries reads a map whose keys are strings or symbols. It returns nil for null. `what` names the
+// map in errors.
 func (c *cursor) entries(what string) value.Properties {
 	start := c.off
 	code := c.byte()

@@ -6,9 +6,9 @@ import "mayfly/engine/value"
 type Open struct {
 	ContainerID         string // mandatory
 	Hostname            Opt[string]
-	MaxFrameSize        Opt[uint32] // absent: the maximum
-	ChannelMax          Opt[uint16] // absent: 65535
-	IdleTimeOut         Opt[uint32] // milliseconds; absent: no timeout
+	MaxFrameSize        Opt[uint32] // bytes; absent means the maximum
+	ChannelMax          Opt[uint16] // absent means 65535
+	IdleTimeOut         Opt[uint32] // milliseconds; absent means no timeout
 	OutgoingLocales     []string
 	IncomingLocales     []string
 	OfferedCapabilities []string

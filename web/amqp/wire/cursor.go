@@ -34,7 +34,8 @@ func (c *cursor) fail(cond Condition, format string, args ...any) {
 	c.off = c.end
 }
 
-// result returns err as an error. A nil pointer would not be a nil error.
+// result returns c.err as an error. It returns nil explicitly, because an error that contains a nil
+// *ProtocolError is not nil.
 func (c *cursor) result() error {
 	if c.err == nil {
 		return nil
@@ -51,7 +52,7 @@ func (c *cursor) failShort(want uint64) {
 	c.fail(CondDecodeError, "%d bytes are missing of %d", want-uint64(c.remaining()), want)
 }
 
-// peek returns the next byte, or zero at the end. Only a described value begins with
+// peek returns the next byte, or zero at the end. No constructor but that of a described value is
 // zero.
 func (c *cursor) peek() byte {
 	if c.off >= c.end {
@@ -145,7 +146,8 @@ func (c *cursor) bytes(code byte) []byte {
 	}
 }
 
-// isASCII reports whether b is ASCII. It is fast, because almost all text is.
+// isASCII reports whether b is ASCII. It tests eight bytes at a time, because it is called for
+// almost every text.
 func isASCII(b []byte) bool {
 	const high = 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {

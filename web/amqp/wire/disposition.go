@@ -2,9 +2,9 @@ package wire
 
 // Disposition announces the state of deliveries (AMQP 1.0, part 2, 2.7.6).
 type Disposition struct {
-	Role      Role        // mandatory: the role of the peer that sends it
+	Role      Role        // mandatory; the role of the peer that sends it
 	First     uint32      // mandatory
-	Last      Opt[uint32] // absent: same as First
+	Last      Opt[uint32] // absent means the same as First
 	Settled   bool
 	State     State // nil if there is none
 	Batchable bool

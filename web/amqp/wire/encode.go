@@ -60,8 +60,8 @@ func appendTimestamp(b []byte, ms int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, codeTimestamp), uint64(ms))
 }
 
-// appendString replaces what is not UTF-8 by U+FFFD, because a peer would close its
-// connection over it.
+// appendString appends a string. It replaces invalid UTF-8 by U+FFFD, because a peer would close
+// its connection because of it.
 func appendString(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -69,7 +69,7 @@ func appendString(b []byte, s string) []byte {
 	return append(appendSize(b, codeString8, len(s)), s...)
 }
 
-// appendSymbol replaces what is not ASCII by question marks.
+// appendSymbol appends a symbol. It replaces each byte that is not ASCII by a question mark.
 func appendSymbol(b []byte, s string) []byte {
 	b = appendSize(b, codeSymbol8, len(s))
 	return appendASCII(b, s)
@@ -90,7 +90,8 @@ func appendBinary(b, data []byte) []byte {
 	return append(appendSize(b, codeBinary8, len(data)), data...)
 }
 
-// appendSize begins a value of variable width. short is its short constructor.
+// appendSize appends the constructor and the size of a value of n bytes. short is the constructor
+// for a size of one byte.
 func appendSize(b []byte, short byte, n int) []byte {
 	if n <= math.MaxUint8 {
 		return append(b, short, byte(n))
@@ -98,13 +99,15 @@ func appendSize(b []byte, short byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, short+0x10), uint32(n))
 }
 
-// openCompound leaves room for the head of a short list, map or array. at is for closeCompound.
+// openCompound leaves room in b for the head of a short list, map or array. The caller passes at to
+// closeCompound.
 func openCompound(b []byte) (_ []byte, at int) {
 	return append(b, 0, 0, 0), len(b)
 }
 
-// closeCompound writes the head of the list, map or array that begins at b[at]. short is its short
-// constructor. It moves the content of a long compound by six bytes.
+// closeCompound writes the head of the list, map or array that begins at b[at], whose constructor
+// is short if its size and count fit into a byte each. Otherwise it moves the content by six bytes
+// to make room for a longer head.
 func closeCompound(b []byte, at int, short byte, count int) []byte {
 	const head8, head32 = 3, 9
 	size := len(b) - at - head8

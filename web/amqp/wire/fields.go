@@ -94,7 +94,8 @@ func (f *fields) skipAbsent() bool {
 	return false
 }
 
-// failType fails because of the constructor just read.
+// failType fails the cursor because a field has another type than `want`, as the constructor just
+// read shows.
 func (f *fields) failType(name, want string) {
 	c := f.c
 	c.off--

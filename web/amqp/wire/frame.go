@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// MinMaxFrameSize is the least maximum frame size that a peer may announce. Frames are no larger
-// until the peer's open has announced more (AMQP 1.0, part 2, 2.8.19).
+// MinMaxFrameSize is the smallest maximum frame size, in bytes, that a peer may announce. Until the
+// peer's open has announced a larger one, frames must not exceed it (AMQP 1.0, part 2, 2.8.19).
 const MinMaxFrameSize = 512
 
 // FrameType is the type of a frame's body (part 2, 2.3.1; part 5, 5.3.1).
@@ -121,11 +121,12 @@ func (r *Reader) Buffered() bool {
 // ReadAhead returns the bytes that have been read ahead. They are valid until the next call.
 func (r *Reader) ReadAhead() []byte { return r.buf[r.from:r.to] }
 
-// IsLarge reports whether r keeps more memory than it needs for a peer that sends little.
+// IsLarge reports whether r has a large buffer although its unread bytes would fit into a small
+// one.
 func (r *Reader) IsLarge() bool { return len(r.buf) > smallBuffer && r.to-r.from <= smallBuffer }
 
-// Shrink frees the memory that makes IsLarge true. It may be called after Frame has failed
-// because of a deadline, and Frame may be called again after it.
+// Shrink replaces a large buffer by a small one, if the unread bytes fit into that. It may be
+// called after Frame has failed because of a deadline; Frame may be called again afterwards.
 func (r *Reader) Shrink() {
 	if !r.IsLarge() {
 		return
@@ -158,7 +159,8 @@ func (r *Reader) fill(n int) error {
 	return nil
 }
 
-// makeRoom makes room in the buffer for at least one more of the n bytes that fill waits for.
+// makeRoom makes room in the buffer for at least one more byte. n is the number of bytes that fill
+// waits for.
 func (r *Reader) makeRoom(n int) {
 	switch have := r.to - r.from; {
 	case r.buf == nil:

@@ -3,11 +3,11 @@ package wire
 // A Header describes the transport of a message (AMQP 1.0, part 3, 3.2.1). Absent fields
 // stay absent, because clients look for the fields that they sent.
 type Header struct {
-	Durable       Opt[bool]   // absent: false
-	Priority      Opt[uint8]  // absent: 4
+	Durable       Opt[bool]   // absent means false
+	Priority      Opt[uint8]  // absent means 4
 	TTL           Opt[uint32] // milliseconds
-	FirstAcquirer Opt[bool]   // absent: false
-	DeliveryCount Opt[uint32] // of earlier deliveries; absent: 0
+	FirstAcquirer Opt[bool]   // absent means false
+	DeliveryCount Opt[uint32] // number of earlier deliveries; absent means 0
 }
 
 // Decode decodes the section's value. Nil, for a message without the section, gives an

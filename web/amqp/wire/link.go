@@ -43,15 +43,15 @@ const (
 type Attach struct {
 	Name                 string // mandatory
 	Handle               uint32 // mandatory
-	Role                 Role   // mandatory: the role of the peer that sends the attach
+	Role                 Role   // mandatory; the role of the peer that sends the attach
 	SenderSettleMode     Opt[SenderSettleMode]
 	ReceiverSettleMode   Opt[ReceiverSettleMode]
 	Source               *Source      // nil for null, which in an answer refuses the link
-	Target               *Target      // the same; also nil with a Coordinator
+	Target               *Target      // nil for null, as in Source, and with a Coordinator
 	Coordinator          *Coordinator // the target of transactions
 	IncompleteUnsettled  bool
 	InitialDeliveryCount Opt[uint32] // mandatory for senders; a client may omit it
-	MaxMessageSize       Opt[uint64] // zero or absent: no limit
+	MaxMessageSize       Opt[uint64] // bytes; zero or absent means no limit
 	OfferedCapabilities  []string
 	DesiredCapabilities  []string
 	Properties           value.Properties

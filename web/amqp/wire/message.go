@@ -59,7 +59,7 @@ func (b *Body) Contents() iter.Seq[[]byte] {
 	}
 }
 
-// contentOf returns the content of the section that b begins with.
+// contentOf returns the content of the section at the beginning of b.
 func (x sectionExtent) contentOf(b []byte) []byte {
 	if x.section == SectionData {
 		return b[x.content:x.end:x.end]
@@ -110,7 +110,8 @@ func (m *Message) Decode(b []byte) error {
 	return nil
 }
 
-// check walks over the value of a complete section.
+// check returns an error if the value of a section is invalid. The data of a data section is not
+// checked. b begins with the whole section.
 func (x sectionExtent) check(b []byte) *ProtocolError {
 	if x.section == SectionData {
 		return nil
@@ -124,7 +125,7 @@ func (x sectionExtent) check(b []byte) *ProtocolError {
 	return c.err
 }
 
-// add adds the section that b begins with to m. Sections of the body are adjacent in
+// add adds the section at the beginning of b to m. Sections of the body must follow each other in
 // memory.
 func (m *Message) add(x sectionExtent, b []byte) {
 	if x.section.isBody() {

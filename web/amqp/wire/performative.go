@@ -74,8 +74,8 @@ func performative(code Code) Performative {
 	}
 }
 
-// appendPerformative is a switch and not a method of the interface, so that the
-// performative can stay on the caller's stack.
+// appendPerformative appends p and, for a Transfer, its payload. It is a switch and not a method of
+// the interface, so that the performative can stay on the caller's stack.
 func appendPerformative(b []byte, p Performative) []byte {
 	switch p := p.(type) {
 	case *Transfer:

@@ -52,7 +52,7 @@ func (p *Properties) Decode(section []byte) error {
 	return c.checkEnd()
 }
 
-// id reads any value that is not a compound. It keeps the value's type, because an answer repeats
+// id reads an id of any type that is not a compound. It keeps the type, because an answer repeats
 // the id unchanged.
 func (f *fields) id(name string) value.Value {
 	if f.skipAbsent() {

@@ -9,16 +9,16 @@ import (
 // DefaultLimit is the default of a [Scanner]'s Limit, in bytes.
 const DefaultLimit = 1 << 20
 
-// A Scanner finds the sections of one encoded message that arrives in pieces of any size:
-// write them to it, then call Message. It passes on the bytes of data sections as they
-// come, so that a large message is never in memory as a whole. It keeps copies of all
-// other sections. The zero Scanner keeps data as well.
+// A Scanner finds the sections of one encoded message that arrives in pieces of any size: write
+// them to it, then call Message. It writes the content of data sections to Data as it arrives, so
+// that a large message is never in memory as a whole. It keeps copies of all other sections. The
+// zero Scanner keeps data sections as well.
 //
 // It finds the same sections as [Message.Decode].
 type Scanner struct {
-	// Data gets the joined bytes of data sections in order; [Scanner.SectionEnds] returns where
-	// each ended. When its Write is called first, Head is complete. Nil means data
-	// sections are kept like all others.
+	// Data gets the content of all data sections in order, without their heads;
+	// [Scanner.SectionEnds] returns where each ended. Head is complete when Data is first written
+	// to. If Data is nil, data sections are kept like all others.
 	Data io.Writer
 	// Limit is the maximum number of bytes to keep. A message that needs more is refused with
 	// CondMessageSizeExceeded. Zero means DefaultLimit.
@@ -111,7 +111,7 @@ func (s *Scanner) endSection(x sectionExtent) {
 	s.read += int(x.end)
 }
 
-// beginData begins a data section that is passed on, and drops its head.
+// beginData begins a data section whose content goes to Data, and drops the section's head.
 func (s *Scanner) beginData(x sectionExtent) {
 	if err := s.order.add(SectionData); err != nil {
 		s.fail(err)

@@ -28,7 +28,7 @@ func (s Section) isBody() bool { return s >= SectionData && s <= SectionValue }
 // maxDescriptorLength is the maximum length of a section's symbolic descriptor.
 const maxDescriptorLength = 64
 
-// sectionExtent locates the parts of an encoded section, in bytes from its beginning.
+// sectionExtent states where the parts of an encoded section are, in bytes from its beginning.
 type sectionExtent struct {
 	section Section
 	value   int    // where the encoded value begins
@@ -37,8 +37,8 @@ type sectionExtent struct {
 }
 
 // parseSectionExtent parses the section at the beginning of b as far as necessary to find its end.
-// If b is too short for that, need is the length for the next attempt. It is only a few bytes more,
-// unless descriptors are long.
+// If b is too short for that, need is the number of bytes that the next attempt needs at least;
+// otherwise it is 0. Few bytes suffice, unless the descriptor is long.
 func parseSectionExtent(b []byte) (x sectionExtent, need int, err *ProtocolError) {
 	bad := func(at int, format string, args ...any) (sectionExtent, int, *ProtocolError) {
 		return sectionExtent{}, 0, &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf(format, args...), Offset: at}
@@ -115,8 +115,9 @@ func isSectionType(s Section, code byte) bool {
 	}
 }
 
-// valueExtent returns the length of the value that b begins with, as its first bytes
-// claim. If b is too short to tell, need is the length for the next attempt.
+// valueExtent returns the length of the value at the beginning of b, according to its constructor
+// and size. If b is too short for that, it returns in need the number of bytes that it needs at
+// least. It reports false for an invalid constructor or too many nested descriptors.
 func valueExtent(b []byte, depth int) (length uint64, need int, ok bool) {
 	if len(b) == 0 {
 		return 0, 1, true
@@ -154,10 +155,10 @@ func valueExtent(b []byte, depth int) (length uint64, need int, ok bool) {
 	}
 }
 
-// sectionOrder checks the order of sections. Those before the body come in any order and at most
-// once, because senders differ about the header and the delivery annotations, and rhea puts the
-// footer before the body. All sections of the body are of one kind, and a value body has only one
-// section. After the body come the footer and, from Python's SDK, delivery annotations.
+// sectionOrder checks the order of sections. Sections before the body may come in any order and at
+// most once, because senders differ about the header and the delivery annotations, and rhea puts
+// the footer before the body. All sections of the body are of one kind, and a value body has only
+// one section. The body may be followed by the footer and, from Python's SDK, delivery annotations.
 type sectionOrder struct {
 	seen      uint16 // a bit for each section
 	bodyEnded bool   // a section has followed the body
@@ -191,7 +192,7 @@ func (q *sectionOrder) add(s Section) *ProtocolError {
 	return &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf(text, s)}
 }
 
-// AppendSection appends a section with this encoded value, or nothing if that is nil. The
+// AppendSection appends a section with this encoded value, or nothing if `encoded` is nil. The
 // caller guarantees that the value is valid.
 func AppendSection(b []byte, s Section, encoded []byte) []byte {
 	if encoded == nil {

@@ -4,11 +4,11 @@ import "mayfly/engine/value"
 
 // Begin begins a session on a channel (AMQP 1.0, part 2, 2.7.2).
 type Begin struct {
-	RemoteChannel       Opt[uint16] // in an answer: the channel of the begin that it answers
+	RemoteChannel       Opt[uint16] // in an answer, the channel of the begin that it answers
 	NextOutgoingID      uint32      // mandatory
 	IncomingWindow      uint32      // mandatory
 	OutgoingWindow      uint32      // mandatory
-	HandleMax           Opt[uint32] // absent: the maximum
+	HandleMax           Opt[uint32] // absent means the maximum
 	OfferedCapabilities []string
 	DesiredCapabilities []string
 	Properties          value.Properties
@@ -73,7 +73,7 @@ type Flow struct {
 	IncomingWindow uint32      // mandatory
 	NextOutgoingID uint32      // mandatory
 	OutgoingWindow uint32      // mandatory
-	Handle         Opt[uint32] // absent: the flow is the session's, and the fields below have no meaning, except Echo
+	Handle         Opt[uint32] // absent in a flow without a link, in which the fields below have no meaning, except Echo
 	DeliveryCount  Opt[uint32]
 	LinkCredit     Opt[uint32]
 	Available      Opt[uint32]

@@ -1,7 +1,7 @@
 package wire
 
-// Skip returns the length of the value that b begins with. It checks the whole value
-// (sizes, counts, UTF-8, nesting) and allocates only for an error.
+// Skip returns the length of the value at the beginning of b. It checks the whole value (sizes,
+// counts, UTF-8, nesting) and allocates only for an error.
 func Skip(b []byte) (n int, err error) {
 	c := newCursor(b)
 	c.skip(MaxDepth)
@@ -17,8 +17,8 @@ func valid(b []byte) bool {
 	return err == nil && n == len(b)
 }
 
-// maxEmptyElements is the maximum number of elements in an array whose elements have no bytes. The
-// size of such an array does not limit their number.
+// maxEmptyElements is the maximum number of elements in an array whose elements have no bytes, such
+// as nulls. The size of such an array does not limit their number.
 const maxEmptyElements = 256
 
 func (c *cursor) skip(depth int) {
@@ -33,8 +33,8 @@ func (c *cursor) skip(depth int) {
 	c.skipContent(code, depth)
 }
 
-// skipAll walks over n values. Most values are short, ASCII and complete; it passes those
-// without a call, and calls skip for all others.
+// skipAll skips n values. Most values are short, ASCII and complete; it skips those without a call,
+// and calls skip for all others.
 func (c *cursor) skipAll(n, depth int) {
 	b, off := c.b[:c.end], c.off
 	for ; n > 0 && c.err == nil; n-- {
@@ -67,7 +67,8 @@ func (c *cursor) checkDepth(depth int) bool {
 	return c.err == nil
 }
 
-// skipContent walks over the content of a value whose constructor has been read.
+// skipContent skips the content of a value whose constructor has been read. depth is how many more
+// levels of nesting are allowed.
 func (c *cursor) skipContent(code byte, depth int) {
 	if c.err != nil {
 		return

@@ -6,11 +6,10 @@ import (
 	"io"
 )
 
-// A Splitter turns one delivery into transfers, each in a frame of at most MaxFrame
-// bytes. Each call of Next returns one, so that the caller counts them against the
-// session's window and continues when there is room. The message is Head, Body, Stream
-// and Tail in this order, any of which may be empty. They are copied only into the
-// frames.
+// A Splitter splits one delivery into transfers, each in a frame of at most MaxFrame bytes. Each
+// call of Next returns one, so that the caller counts them against the session's window and
+// continues when there is room. The message is Head, Body, Stream and Tail in this order, any of
+// which may be empty. Their bytes are copied once, into the frames.
 type Splitter struct {
 	// Transfer is the first transfer without More and Payload. In later ones, delivery
 	// id, tag, format and state are null.

@@ -1,8 +1,7 @@
 package wire
 
-// A lock token has two forms: in bodies of $management, the 16 bytes of a UUID in their
-// usual order; and a delivery tag of 16 bytes, in which the bytes of the first three
-// groups are reversed, as in .NET's Guid.
+// A lock token is a UUID. Bodies of $management contain its 16 bytes in their usual order. In a
+// delivery tag, the bytes of each of the first three groups are reversed, as in .NET's Guid.
 
 // TagOfLockToken returns the delivery tag of a lock token.
 func TagOfLockToken(token [16]byte) (tag [16]byte) {

@@ -13,7 +13,7 @@ type Transfer struct {
 	DeliveryID         Opt[uint32]
 	DeliveryTag        []byte // nil if absent
 	MessageFormat      Opt[uint32]
-	Settled            Opt[bool] // absent: as in earlier transfers, and false in the first
+	Settled            Opt[bool] // absent means as in earlier transfers, and false in the first
 	More               bool
 	ReceiverSettleMode Opt[ReceiverSettleMode]
 	State              State // nil if there is none
@@ -29,8 +29,8 @@ type Transfer struct {
 func (*Transfer) Code() Code { return CodeTransfer }
 func (*Transfer) sealed()    {}
 
-// Decode decodes the body of a frame. DeliveryTag and Payload are parts of body and valid
-// as long as it is. Decode allocates only for a state other than accepted and released.
+// Decode decodes the body of a frame. DeliveryTag and Payload are parts of body, and valid only as
+// long as body is. Decode allocates only for a state other than accepted and released.
 func (t *Transfer) Decode(body []byte) error {
 	c := newCursor(body)
 	f := c.enterComposite(CodeTransfer)

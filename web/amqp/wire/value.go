@@ -16,9 +16,8 @@ const (
 	symbolTimespan       = "com.microsoft:timespan"
 )
 
-// ParseValue decodes the value that b begins with and returns the bytes after it. Lists,
-// maps, arrays and unknown described types become a [value.Raw] with their bytes
-// unchanged.
+// ParseValue decodes the value at the beginning of b and returns the bytes after it. Lists, maps,
+// arrays and unknown described types become a [value.Raw] with their bytes unchanged.
 func ParseValue(b []byte) (v value.Value, rest []byte, err error) {
 	c := newCursor(b)
 	v = c.value()
@@ -83,8 +82,8 @@ func (c *cursor) encoded() []byte {
 	return c.b[start:c.off]
 }
 
-// dotNetValue reads a value of one of the described types above. If it is none of them, the
-// cursor does not move.
+// dotNetValue reads the rest of a described value whose descriptor is one of the symbols above. For
+// any other value it reports false, and the cursor does not move.
 func (c *cursor) dotNetValue() (v value.Value, ok bool) {
 	d := *c
 	code := d.byte()
@@ -234,8 +233,9 @@ func AppendValue(b []byte, v value.Value) []byte {
 	}
 }
 
-// widest returns the constructor that fits every value of a kind, or zero if the kind has
-// none. [AppendArray] chooses between short and long constructors for texts.
+// widest returns the constructor that is wide enough for every value of a kind, or zero for a kind
+// of which [AppendArray] makes no arrays. For short texts, AppendArray uses the constructor with a
+// size of one byte instead.
 func widest(k value.Kind) byte {
 	return [...]byte{
 		value.Bool: codeBool, value.UByte: codeUByte, value.Byte: codeByte, value.Char: codeChar,
@@ -247,7 +247,7 @@ func widest(k value.Kind) byte {
 	}[k]
 }
 
-// appendContent appends v without its constructor, which is the widest of its kind.
+// appendContent appends the content of v. code is the constructor that widest returns for its kind.
 func appendContent(b []byte, code byte, v value.Value) []byte {
 	switch code {
 	case codeBool:

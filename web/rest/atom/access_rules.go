@@ -9,8 +9,9 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// readAccess parses the authorization rules of a description. was holds the entity's present rules.
-// A rule in the description that lacks a key keeps the key that it has in was, or gets a new one.
+// readAccess parses the authorization rules of a description. `was` holds the entity's present
+// rules. A rule in the description that lacks a key keeps the key that it has in `was`, or gets a
+// new one.
 func readAccess(n *node, was []engine.AccessRule) ([]engine.AccessRule, error) {
 	var rules []engine.AccessRule
 	for _, one := range n.all("AuthorizationRule") {

@@ -128,8 +128,9 @@ func descriptionOf(k engine.EntityKind) string {
 	return map[engine.EntityKind]string{engine.Queue: "QueueDescription", engine.Topic: "TopicDescription", engine.Subscription: "SubscriptionDescription"}[k]
 }
 
-// readDescription parses a description. was is the entity's present configuration, or nil for a new
-// entity.
+// readDescription parses a description. `was` is the entity's present configuration, or nil for a
+// new entity. A property that the description omits gets its default again, unless it is fixed at
+// creation.
 func readDescription(was *engine.Config, kind engine.EntityKind, desc *node, l engine.Limits) (c engine.Config, err error) {
 	if was != nil {
 		c = *was
@@ -170,9 +171,10 @@ func megabytes(c engine.Config) int64 {
 	return c.MaxMegabytes()
 }
 
-// partitionSize reverses megabytes for a size that a client sends back: for a partitioned
-// entity it divides the total, or a size larger than one partition may have, by the
-// number of partitions.
+// partitionSize converts the MaxSizeInMegabytes in an update to the size of one partition. For a
+// partitioned entity, it divides a multiple of the number of partitions by that number if it is the
+// entity's present total or more than one partition may have. Otherwise it returns `text`
+// unchanged.
 func partitionSize(was engine.Config, text string, l engine.Limits) string {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || !was.EnablePartitioning || n%engine.Partitions != 0 {

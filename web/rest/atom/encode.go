@@ -122,8 +122,8 @@ func (a *answer) rule(p engine.Path, r engine.Rule) item {
 }
 
 // splitParameters splits the parameters of a rule into those of its filter and those of its action.
-// A parameter that only the action uses is the action's, and one that both use is in
-// both.
+// A parameter that both use is in both. One that neither uses belongs to a SQL filter, or else to
+// the action.
 func splitParameters(r engine.Rule) (ofFilter, ofAction value.Properties) {
 	for _, p := range r.Filter.Parameters {
 		inAction, inFilter := r.Action != "" && mentionsParameter(r.Action, p.Name), r.Filter.Kind == engine.SQLFilter && mentionsParameter(r.Filter.Text, p.Name)
@@ -193,7 +193,7 @@ func (d dialect) sql(e *element, text string, parameters value.Properties) *elem
 	return d.properties(e.append(plain("SqlExpression", text), plain("CompatibilityLevel", "20")), "Parameters", parameters)
 }
 
-// properties appends a list of keys and values to e. The prefix of the type always has the same
+// properties appends a list of keys and values to e. The prefix of their types always has the same
 // length, because clients cut it off by length.
 func (d dialect) properties(e *element, name string, all value.Properties) *element {
 	if len(all) == 0 {

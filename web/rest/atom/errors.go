@@ -9,7 +9,7 @@ import (
 	"mayfly/web/rest/fault"
 )
 
-// A statused error has an HTTP status of its own.
+// statused is an error that has an HTTP status of its own.
 type statused interface {
 	error
 	Status() int

@@ -82,7 +82,7 @@ func parsePage(r *http.Request) (page, error) {
 	return p, nil
 }
 
-// next returns the URL of the page after p. list is the list's URL.
+// next returns the URL of the page after p. `list` is the list's URL, without $skip and $top.
 func (p page) next(list string) string {
 	sep := "?"
 	if u, err := url.Parse(list); err == nil && u.RawQuery != "" {

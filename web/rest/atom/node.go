@@ -52,7 +52,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// parse parses a document. It knows only XML's predefined entities, so a document cannot
+// parse parses a document. It accepts no entities but XML's predefined ones, so a document cannot
 // expand beyond its size.
 func parse(raw []byte) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(raw))
@@ -113,7 +113,7 @@ func (n *node) isOurs() bool {
 // isNamed reports whether n has this name, in a namespace that isOurs accepts.
 func (n *node) isNamed(name string) bool { return n.name == name && n.isOurs() }
 
-// child returns the child with this name, or nil if there is none or its attribute nil is
+// child returns the child with this name, or nil if there is none or if its attribute i:nil is
 // true.
 func (n *node) child(name string) *node {
 	if n == nil {

@@ -69,9 +69,9 @@ var namespaceActions = map[string]Action{
 	http.MethodGet: Get,
 }
 
-// Segments returns the decoded segments of an escaped path. Slashes at either end are
-// ignored. Segments are decoded one by one, so that an entity's slashes may be escaped or
-// not. Addresses of messages and of management are parsed alike.
+// Segments returns the decoded segments of an escaped path. Slashes at either end are ignored.
+// Segments are decoded one by one, so that the slashes in an entity's name may be escaped or not.
+// It is used for addresses of messages and of management.
 func Segments(escaped string) ([]string, error) {
 	parts := strings.Split(strings.Trim(escaped, "/"), "/")
 	for i, p := range parts {
@@ -156,8 +156,8 @@ func parseSubscription(topic string, parts []string) (Request, map[string]Action
 	return w, nil, errNoSuchAddress
 }
 
-// check validates the names (NAME-1 … NAME-5). Subqueues have no description of their own
-// (NAME-9).
+// check returns an error if a name is invalid (NAME-1 … NAME-5), or if the path is a dead-letter
+// queue's, which has no description (NAME-9).
 func (w Request) check(l engine.Limits) error {
 	if w.Entity == "" {
 		return nil

@@ -65,7 +65,8 @@ func firstRules(kind engine.EntityKind, desc *node) ([]engine.Rule, error) {
 	return []engine.Rule{r}, nil
 }
 
-// ruleOf returns one of a subscription's rules.
+// ruleOf returns the rule of a subscription with this name, in any case. It returns an error if
+// there is none, or if s is no subscription.
 func ruleOf(l engine.Limits, s engine.EntityState, name string) (engine.Rule, error) {
 	i := slices.IndexFunc(s.Rules, func(r engine.Rule) bool { return strings.EqualFold(r.Name, name) })
 	if s.Kind != engine.Subscription || i < 0 {
@@ -109,7 +110,7 @@ func readRule(desc *node) (r engine.Rule, err error) {
 }
 
 // mergeParameters merges the parameters of filter and action, because a rule has one set of
-// parameters.
+// parameters. It returns an error if they have different values for a parameter.
 func mergeParameters(of, and value.Properties) (value.Properties, error) {
 	for _, p := range and {
 		switch v, ok := of.LookupFold(p.Name); {
@@ -151,7 +152,8 @@ func readFilter(n *node) (f engine.Filter, err error) {
 	}
 }
 
-// readProperties parses a list of keys and values.
+// readProperties parses a list of keys and values. It returns an error for a key that is empty or
+// not unique.
 func readProperties(n *node) (value.Properties, error) {
 	var out value.Properties
 	for _, kv := range n.all("KeyValueOfstringanyType") {

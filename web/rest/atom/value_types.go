@@ -149,7 +149,8 @@ func fraction(v value.Value) string {
 	return strconv.FormatFloat(f, 'g', -1, bits)
 }
 
-// withoutExponent returns a decimal in XML Schema's format, with all its digits.
+// withoutExponent returns a decimal in XML Schema's format, with all its digits. It reports false
+// if text is not a number, or has an exponent below -100 or above 100.
 func withoutExponent(text string) (plain string, ok bool) {
 	mantissa, exponent, has := strings.Cut(text, "E")
 	if !has {
@@ -166,8 +167,9 @@ func withoutExponent(text string) (plain string, ok bool) {
 	return r.FloatString(max(0, len(after)-e)), true
 }
 
-// dateTime formats a time with seven digits of a second, as the service does. With zone,
-// a time without a zone gets UTC, for clients that need one.
+// dateTime formats a time with seven digits of a second, as the service does. If zone is true, a
+// time without a zone gets UTC, for clients that need one. It reports false if v is not a time in
+// the years 1 to 9999.
 func dateTime(v value.Value, zone bool) (text string, ok bool) {
 	t, ok := v.Time()
 	if !ok || t.Year() < 1 || t.Year() > 9999 {

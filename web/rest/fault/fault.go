@@ -36,7 +36,7 @@ func (f Response) Write(c echo.Context) {
 	_ = c.Blob(f.Code, "application/xml; charset=utf-8", []byte(f.body(Tracking(c)))) //nolint:errcheck // the client may have disconnected
 }
 
-// Tracking returns the id of the request in the log.
+// Tracking returns the tracking id of a request, which the log contains too.
 func Tracking(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
 
 func (f Response) body(tracking string) string {

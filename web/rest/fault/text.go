@@ -10,7 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Text returns the text of an error for the client. Internal errors are only logged.
+// Text returns the text of an error for the client. The text for an internal error is general,
+// because its details are only logged.
 func Text(err error, code int) string {
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return fmt.Sprint(e.Message)
