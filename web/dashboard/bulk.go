@@ -340,8 +340,8 @@ func (d *Handler) resubmitAll(c echo.Context, at pages.Address, typed url.Values
 	return d.redirectBack(c, d.pages.EntityURL(at.EntityType, at.Path), n)
 }
 
-// showUndeliverable shows the dead letters that were not resubmitted because they would have been dropped
-// as duplicates.
+// showUndeliverable redirects to the dead-letter queue at `where`, with a notice of how many dead
+// letters stayed there because the target would have dropped them as duplicates.
 func (d *Handler) showUndeliverable(c echo.Context, at pages.Address, where engine.Path, out bulkResult, n component.Notice) error {
 	so := locale.N(c.Request().Context(), "ui.resubmit.stayed", out.failed["ui.bulk.duplicate"])
 	n.Detail = strings.TrimSpace(so + " " + n.Detail)

@@ -284,8 +284,9 @@ func (d *Handler) maxFormSize() int64 {
 	return 3*d.b.Limits().MessageSize + 1<<20
 }
 
-// namespaceForm reads a form of a namespace within limits, checks its token, and refuses it if Safe
-// mode does.
+// namespaceForm returns a handler that reads a form of a namespace within limits, checks its
+// token, and calls `h` with its address and values. It refuses the form if Safe mode forbids the
+// action.
 func (d *Handler) namespaceForm(r *pages.Route, h func(c echo.Context, at pages.Address, typed url.Values) error) echo.HandlerFunc {
 	return d.readForm(func(c echo.Context, typed url.Values) error {
 		at, err := d.address(c)
@@ -299,7 +300,8 @@ func (d *Handler) namespaceForm(r *pages.Route, h func(c echo.Context, at pages.
 	})
 }
 
-// serverForm is namespaceForm for a form that belongs to no namespace.
+// serverForm returns the same kind of handler as namespaceForm, for a form that belongs to no
+// namespace.
 func (d *Handler) serverForm(r *pages.Route, h func(c echo.Context, typed url.Values) error) echo.HandlerFunc {
 	return d.readForm(func(c echo.Context, typed url.Values) error {
 		if err := d.checkSafeMode(c, r, pages.Address{}, typed); err != nil {

@@ -235,7 +235,8 @@ func ConfirmDisconnect(ctx context.Context, p *pages.Pages, at pages.Address, t 
 }
 
 // LockHolder returns the name shown for the holder of a lock, and the address of its page if it is
-// connected. Locks outlive connections.
+// connected. The name says so if the client has disconnected, because a lock outlives its
+// connection.
 func LockHolder(ctx context.Context, p *pages.Pages, actor string) (name, href string) {
 	name, href, gone := ClientOf(ctx, p, actor)
 	if gone {
@@ -265,7 +266,8 @@ func ClientOf(ctx context.Context, p *pages.Pages, actor string) (name, href str
 	return own, connectionURL(p, c.ID), false
 }
 
-// nameFromActor returns the name that a connected client gives itself.
+// nameFromActor returns the name that an AMQP client gives itself, which follows
+// connections.Prefix in its actor. ok is false for any other actor.
 func nameFromActor(actor string) (name string, ok bool) {
 	if len(actor) <= len(connections.Prefix) || actor[:len(connections.Prefix)] != connections.Prefix {
 		return "", false

@@ -67,8 +67,8 @@ func tokensShell(ctx context.Context, p *pages.Pages, title string) layout.Shell
 	return sh
 }
 
-// TokenForm returns the form for a token or a link that who creates. listens are the addresses
-// at which other machines reach the dashboard, as URLs.
+// TokenForm returns the form with which the caller `who` creates a token or a link. `listens` are
+// the addresses at which other machines reach the dashboard, as URLs.
 func TokenForm(ctx context.Context, p *pages.Pages, kind token.Kind, who auth.Caller, listens []string, t pages.FormState) admin.TokenForm {
 	m := admin.TokenForm{
 		Link: kind == token.Link, To: p.TokensURL("/new"), All: p.TokensURL(""), FormToken: rand.Text(), Typed: t.FirstValues(), Errors: t.Errors, Refused: t.Refused,

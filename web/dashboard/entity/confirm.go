@@ -13,7 +13,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// Confirm returns the question that confirms an action on an entity.
+// Confirm returns the page that asks to confirm an action on an entity, without counts.
 func Confirm(ctx context.Context, p *pages.Pages, at pages.Address, e Snapshot, t pages.FormState, verb operate.Verb) operate.Confirm {
 	at.EntityType, at.Path = e.Kind, e.Path
 	return operate.Confirm{

@@ -139,8 +139,8 @@ func (d *deadLetterSummary) sum() {
 	slices.SortStableFunc(d.reasons, func(a, b page.Reason) int { return b.N - a.N })
 }
 
-// rows returns the dead letters with a reason, and with an error text unless text is empty, that
-// still exist, from b.From on.
+// rows returns up to b.Limit dead letters with the given reason, from b.From on. Unless `text` is
+// empty, their error text must be equal to it. Dead letters that no longer exist are left out.
 func (d *deadLetterSummary) rows(r broker.Reader, b engine.Browse, reason, text string) (rows []engine.Row, err error) {
 	if d.Report == nil {
 		return nil, nil

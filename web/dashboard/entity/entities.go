@@ -67,7 +67,7 @@ func Entities(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	return m, s.Event, nil
 }
 
-// entitiesRefresh is how long a table stays valid if its filter depends on the time.
+// entitiesRefresh is how often a table is read again if its filter depends on the time.
 const entitiesRefresh = 5 * time.Second
 
 // filterEntities parses the table's filter. For an invalid text it uses the longest valid

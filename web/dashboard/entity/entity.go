@@ -356,8 +356,8 @@ func tabLede(ctx context.Context, m *entity.Entity, e Snapshot) []component.Text
 	return nil
 }
 
-// hasNoEffect reports whether prop has no effect on an entity that forwards its messages to
-// another one, or to none if forwardTo is empty (TTL-18, IDLE-12, IDLE-13).
+// hasNoEffect reports whether a property has no effect because the entity forwards its messages to
+// `forwardTo` (TTL-18, IDLE-12, IDLE-13). An empty `forwardTo` means that it does not forward.
 func hasNoEffect(prop engine.Property, forwardTo string) bool {
 	return forwardTo != "" && (prop.Name == "DefaultMessageTimeToLive" || prop.Name == "AutoDeleteOnIdle")
 }

@@ -165,8 +165,8 @@ func (s *forwarding) scan(rows []engine.Row) {
 	s.hopsExhausted = stays && s.waiting == 0
 }
 
-// forwardingArrow returns s as the page of its source draws it or, with in, the page of its
-// target.
+// forwardingArrow returns a forwarding as its source's page draws it, or as its target's page does
+// if `in` is true.
 func forwardingArrow(p *pages.Pages, s forwarding, in bool, now engine.Instant) entity.ForwardingArrow {
 	a := entity.ForwardingArrow{Name: pages.DisplayPath(s.name), Dead: s.dead, Waiting: s.waiting, Blocked: s.blockedBy(now)}
 	switch {

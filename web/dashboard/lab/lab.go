@@ -145,8 +145,8 @@ type subscriptionResult struct {
 	failed       bool // a rule could not be parsed or evaluated
 }
 
-// rank sorts the most interesting subscriptions first: those that take the message, then those
-// whose rules fail on it.
+// rank returns a subscription's place in the sort order: first those that take the message, then
+// those with a rule that fails on it, then the others.
 func (t subscriptionResult) rank() int {
 	switch {
 	case t.copies > 0:
