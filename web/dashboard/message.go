@@ -31,7 +31,7 @@ func (d *Handler) readMessageRow(c echo.Context, k engine.Key) (row engine.Row, 
 	return row, now, err
 }
 
-// textNotice returns a notice with a text of the catalogue.
+// textNotice returns a notice whose title is the text with the given id in the viewer's language.
 func textNotice(c echo.Context, id string, args locale.Args) component.Notice {
 	return component.Notice{Title: locale.T(c.Request().Context(), id, args)}
 }
@@ -103,7 +103,8 @@ func (d *Handler) receiveDeferred(c echo.Context, at pages.Address, _ url.Values
 	return d.openReceived(c, got[0])
 }
 
-// lockToken returns the lock token in a form; given is false if it has none.
+// lockToken returns the lock token in a form or, if it has none, in its address. `given` is false
+// if there is none in either.
 func lockToken(at pages.Address, typed url.Values) (t engine.LockToken, given bool, err error) {
 	text := cmp.Or(typed.Get(page.FieldLockToken), at.Query.Get(page.FieldLockToken))
 	if text == "" {

@@ -55,8 +55,8 @@ func TryRule(r engine.Rule, m filter.Message, l engine.Limits) lab.RuleResult {
 	return j
 }
 
-// unknown reports whether a filter that does not select a message is neither true nor false
-// for it: then its negation does not select it either (FILT-29).
+// unknown reports whether a filter that does not select a message evaluates to unknown rather than
+// to false. If so, the negated filter does not select the message either (FILT-29).
 func unknown(r engine.Rule, m filter.Message, l engine.Limits) bool {
 	if r.Filter.Kind != engine.SQLFilter {
 		return false

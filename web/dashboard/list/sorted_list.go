@@ -38,7 +38,8 @@ type listOrder struct {
 	problem string // the error of the query
 }
 
-// IsStatic reports whether the list differs from the live one.
+// IsStatic reports whether a valid query or an order other than by ascending sequence number makes
+// the list differ from the live one.
 func (o listOrder) IsStatic() bool {
 	return o.problem == "" && (o.text != "" || o.by != (columns.Column{}) || o.down)
 }
@@ -178,7 +179,7 @@ func (o listOrder) sort(all []sortEntry) {
 }
 
 // rowsOfEntries returns the current rows of entries, without messages that have left the subqueue
-// where.
+// `where`.
 func rowsOfEntries(ctx context.Context, p *pages.Pages, where engine.Path, of []sortEntry) (rows []engine.Row, err error) {
 	err = p.Broker.Read(ctx, func(r broker.Reader) error {
 		rows = rows[:0]

@@ -155,11 +155,11 @@ func (c History) lastEvent() recent.EventRecord {
 	return recent.EventRecord{}
 }
 
-// removingEvent returns the deletion of an entity or the purge that removed a message without a
-// final event of its own: the first one at its subqueue after the message's last recorded
-// event, because later ones found it gone. A purge with a filter may have spared the message,
-// though: if others follow such a purge, it is unknown which one removed it. The kind is zero
-// if there is none.
+// removingEvent returns the purge or entity deletion that removed a message without a final event
+// of its own. That is the first purge or deletion at the message's subqueue after the message's
+// last recorded event. A purge with a filter may have left the message, however: if other purges
+// or deletions follow it, it is unknown which one removed the message. In this case, and if there
+// is no such event, the Kind of the result is zero.
 func removingEvent(ctx context.Context, p *pages.Pages, final recent.EventRecord) recent.EventRecord {
 	with, several := firstRemoval(ctx, p, final)
 	if several && with.Kind == engine.EventPurged && with.Reason != "" {
@@ -215,7 +215,8 @@ func firstRemoval(ctx context.Context, p *pages.Pages, final recent.EventRecord)
 	return with, several
 }
 
-// removesMessagesOf reports whether a purge, or the deletion of an entity, removed the messages in place.
+// removesMessagesOf reports whether a purge, or the deletion of an entity, removed messages of the
+// subqueue `place`.
 func removesMessagesOf(place engine.Path, e engine.HistoryEvent) bool {
 	if e.Kind == engine.EventPurged {
 		return e.Path.Fold() == place.Fold() // a purge has the path of the subqueue

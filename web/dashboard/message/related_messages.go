@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxRelated is how many related messages a page lists, and maxRelatedSteps at how many
-	// instants of a message's life it looks for them.
+	// maxRelated is how many related messages a page lists, and maxRelatedSteps how many instants
+	// of a message's life are searched for them.
 	maxRelated      = 20
 	maxRelatedSteps = 10
 	// maxRelatedEvents is how many events of one instant are read.
@@ -75,8 +75,8 @@ func createsCopies(k engine.EventKind) bool {
 	}
 }
 
-// relation returns how t's message is related to that of own, if both events happened at the
-// same instant, or "" if t does not show how its message began.
+// relation returns how the message of the event `t` is related to that of the event `own`, which
+// happened at the same instant. It returns "" if `t` does not show how its message was created.
 func relation(own, t recent.EventRecord) message.Relation {
 	switch {
 	case t.Kind == engine.EventCopied && own.Kind == engine.EventSent:

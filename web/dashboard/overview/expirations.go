@@ -97,8 +97,8 @@ type boardFilter struct {
 
 func (c boardFilter) all() bool { return c.fate == "" && c.bucket < 0 }
 
-// matching returns up to most of the messages of all that c selects and that still exist, in the
-// same order.
+// matching returns up to `most` of the messages in `all` that the filter selects and that still
+// exist, in the same order.
 func (c boardFilter) matching(r broker.Reader, all []expiringMessage, most int) (out []engine.Row) {
 	from, upto := engine.Instant(0), engine.Forever
 	if c.bucket > 0 {

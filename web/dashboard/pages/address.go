@@ -67,7 +67,8 @@ func (t *Table) ParseAny(raw string, limits engine.Limits) (Address, error) {
 	return p, nil
 }
 
-// Parse is ParseAny for the addresses of a namespace.
+// Parse parses an address as ParseAny does, but returns ErrPageNotFound if it belongs to no
+// namespace.
 func (t *Table) Parse(raw string, limits engine.Limits) (Address, error) {
 	p, err := t.ParseAny(raw, limits)
 	if err == nil && p.Namespace == "" {
@@ -109,7 +110,8 @@ func (p *Pages) ReturnURL(back string) (string, bool) {
 	return p.URL(at), true
 }
 
-// parseOwn is ParseAny for this broker's namespace and the server.
+// parseOwn parses an address as ParseAny does, but returns ErrPageNotFound if it belongs to
+// another namespace than this broker's.
 func (p *Pages) parseOwn(raw string) (Address, error) {
 	at, err := p.table.ParseAny(raw, p.Broker.Limits())
 	if err != nil || at.Namespace == "" {
@@ -122,7 +124,8 @@ func (p *Pages) parseOwn(raw string) (Address, error) {
 	return at, nil
 }
 
-// Parse is Table.Parse for this broker's namespace.
+// Parse parses an address, without the base path, of this broker's namespace. The error is
+// ErrPageNotFound for any other address.
 func (p *Pages) Parse(raw string) (Address, error) {
 	at, err := p.parseOwn(raw)
 	if err == nil && at.Namespace == "" {

@@ -87,8 +87,8 @@ func PlainText(s string) component.Text { return component.Text{S: s} }
 // StrongText returns s as emphasized text.
 func StrongText(s string) component.Text { return component.Text{S: s, Strong: true} }
 
-// SentenceAround returns a sentence that contains it, such as a link or a countdown. The text
-// with the id has {{.It}} in its place.
+// SentenceAround returns a sentence that contains the piece `it`, such as a link or a countdown,
+// where the text with the given id has {{.It}}.
 func SentenceAround(ctx context.Context, id string, it component.Text, args locale.Args) []component.Text {
 	const place = "\x00"
 	all := locale.Args{"It": place}

@@ -52,8 +52,8 @@ func variable(part string) int {
 // maxID bounds the ids in addresses that are not numbers, in bytes.
 const maxID = 64
 
-// setVariable parses a part of an address as the variable v. With limits it checks names as the
-// engine does.
+// setVariable parses a part of an address as the variable `v`. Unless `limits` is nil, it checks
+// names as the engine does. It returns false for an invalid part.
 func (p *Address) setVariable(v int, part string, limits *engine.Limits) (ok bool) {
 	switch v {
 	case varNamespace:

@@ -28,7 +28,8 @@ const (
 	maxRateCounts   = 10_000           // counts that are kept
 )
 
-// Rate returns the growth rate of the count called of, which is n now.
+// Rate returns the growth per second of the count with the name `of`, which is `n` at the instant
+// `now`. It is unknown if the last count is missing, too old or larger.
 func (t *RateTracker) Rate(of string, n uint64, now engine.Instant) admin.Rate {
 	t.mu.Lock()
 	defer t.mu.Unlock()

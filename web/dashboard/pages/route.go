@@ -49,7 +49,7 @@ type RouteType uint8
 // The types of routes.
 const (
 	TypePage     RouteType = iota + 1 // a page to which forms return
-	TypeForm                          // a form, or a question: a dialog over another page
+	TypeForm                          // a form or confirmation, which the script opens as a dialog over another page
 	TypeFragment                      // a part of a page, for the script
 	TypeFile                          // a download
 	TypeRedirect
@@ -189,7 +189,8 @@ type Table struct {
 	roles map[string]auth.Role // by method and Echo's pattern
 }
 
-// NewTable returns the table of all, whose patterns must differ.
+// NewTable returns the table of the routes in `all`. It panics if two of them have the same
+// pattern.
 func NewTable(all []Route) *Table {
 	t := &Table{byKey: map[routeKey]*Route{}, roles: map[string]auth.Role{}}
 	for i := range all {

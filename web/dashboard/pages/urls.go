@@ -54,8 +54,8 @@ func (p *Pages) ExportURL(x Export) string {
 	return to
 }
 
-// NewJobURL returns the address of the filled-in form for a job on the messages of x. by is the
-// duration if the job extends them.
+// NewJobURL returns the address of the filled-in form for a job on the messages that `x` selects
+// by path and query. `by` is the duration by which the job extends them, or "".
 func (p *Pages) NewJobURL(kind job.Kind, x Export, by string) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Jobs, Action: "new"}.WithQuery(
 		page.FieldJobKind, string(kind), page.FieldJobPath, x.Path, page.FieldQuery, x.Query, page.FieldBy, by))
@@ -84,7 +84,7 @@ func (p *Pages) damagedLink(ctx context.Context) component.Link {
 func (p *Pages) DocsURL() string { return p.Options.Base + docs.At }
 
 // EditURL returns the address of the form that edits an unlocked dead letter and then returns to
-// list, or "" for any other message.
+// the page at `list`, or "" for any other message.
 func (p *Pages) EditURL(r engine.Row, list Address) string {
 	if !r.Path.IsDeadLetter() || r.Message.Locked() {
 		return ""
@@ -111,8 +111,9 @@ func (p *Pages) EntityRef(kind engine.EntityKind, path engine.Path) page.EntityR
 	return page.EntityRef{Kind: KindOnPage(kind), Name: DisplayPath(path.Entity()), Href: p.EntityURL(kind, path.Entity()), DeadLetter: path.IsDeadLetter()}
 }
 
-// NamespacesURL returns the address of the page of all namespaces, or of the page that asks
-// to confirm the deletion of the namespace named remove, including the base path.
+// NamespacesURL returns the address of the page of all namespaces, including the base path. Unless
+// `remove` is empty, it returns the address of the page that asks to confirm the removal of the
+// namespace with that name.
 func (p *Pages) NamespacesURL(remove string) string {
 	if remove == "" {
 		return p.Options.Base + "/namespaces"

@@ -10,8 +10,8 @@ import (
 	"mayfly/views/component"
 )
 
-// An EventRecord is the stored part of an event. It is small and shares no memory with the
-// event.
+// An EventRecord is the part of an event that is kept in memory. It is small and shares no memory
+// with the event.
 type EventRecord struct {
 	Epoch      uint64 // of an event before this process; zero if the event is of this process
 	N          uint64
