@@ -118,8 +118,8 @@ func (d *Handler) parseID(ctx context.Context, t pages.FormState, field string) 
 	return text
 }
 
-// sendAll sends the messages of m in batches within the broker's limits, and returns how many the
-// broker has accepted, also with an error.
+// sendAll sends the messages of the draft `m` in batches within the broker's limits. It returns
+// how many messages the broker has accepted, even if there is an error.
 func (d *Handler) sendAll(ctx context.Context, who string, to engine.Path, m *template.CompiledDraft, now engine.Instant, seed template.Seed) (sent int, err error) {
 	const batchMost = 100
 	half := d.b.Limits().BatchSize / 2 // room for headers and properties

@@ -44,7 +44,8 @@ type LinkRequest struct {
 // presentationCookie has the key of the presentation that this browser has begun.
 const presentationCookie = "mayfly_talk"
 
-// setPresentationCookie stores a key in the browser for age seconds, or deletes it.
+// setPresentationCookie stores a key in the browser for `age` seconds, or deletes it if `age` is
+// negative.
 func (d *Handler) setPresentationCookie(c echo.Context, key string, age int) {
 	r := c.Request()
 	auth.SetCookie(c.Response(), r, &http.Cookie{
@@ -178,8 +179,8 @@ func (d *Handler) endPresentation(c echo.Context) {
 	d.presentations.Stop(key)
 }
 
-// revokeLink revokes a link; revoking an unknown link succeeds. Other failures are logged: the
-// link then stays valid until it expires.
+// revokeLink revokes a link, or does nothing if the link no longer exists. It logs any other
+// failure, after which the link stays valid until it expires.
 func (d *Handler) revokeLink(c echo.Context, l presentation.Link) {
 	if d.links == nil || l.ID == "" {
 		return

@@ -21,7 +21,9 @@ type viewTimes struct {
 	last map[string]time.Time // by folded path
 }
 
-// shouldNote reports whether a view of path at now must be noted, and remembers it if so.
+// shouldNote reports whether a view of the entity at `path` must be noted, because the last one
+// was noted at least viewNoteInterval ago or never. If so, it remembers `now` as the time of the
+// last one.
 func (v *viewTimes) shouldNote(path string, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

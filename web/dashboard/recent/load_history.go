@@ -50,8 +50,8 @@ func (r *Events) logHistoryError(ctx context.Context, err error) {
 	}
 }
 
-// readHistory queries the history for each kind of event separately, so that one kind cannot crowd
-// out the others.
+// readHistory queries the history for each kind of event separately, so that many events of one
+// kind do not displace the others.
 func (r *Events) readHistory(ctx context.Context) error {
 	var s pastEvents
 	for _, kind := range []engine.EventKind{engine.EventEntityAutoDeleted, engine.EventEntityDeleted} {

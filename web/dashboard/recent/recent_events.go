@@ -84,7 +84,7 @@ type TickerEntry struct {
 type tickerSecond struct {
 	at       engine.Instant // in seconds
 	events   int
-	ofServer int // of those
+	ofServer int // events of the server among them
 	lines    int // ticker lines made from them
 }
 
@@ -277,8 +277,8 @@ func (r *Events) addTickerLine(t EventRecord) {
 	r.lines = append(trimmed(r.lines, tickerCapacity), TickerEntry{t, 1})
 }
 
-// trimmed makes room for one more element in s, dropping the oldest. It keeps between most and
-// twice as many, so that not every new element moves all others.
+// trimmed returns s if it has fewer than 2*most elements, else only its last most-1 elements. It
+// drops many elements at a time, so that not every append moves the others.
 func trimmed[T any](s []T, most int) []T {
 	if len(s) < 2*most {
 		return s
@@ -303,8 +303,8 @@ func (r *Events) WaitFor(ctx context.Context, n uint64) {
 	}
 }
 
-// Ticker returns up to most of the latest lines, newest first, and how many events of the latest
-// second they do not cover. If within is true, it leaves out events of the server.
+// Ticker returns up to `most` of the latest lines, newest first, and how many events of the latest
+// second these lines do not cover. If `within` is true, it leaves out events of the server.
 func (r *Events) Ticker(within bool, most int) (lines []TickerEntry, more int) { //nolint:revive // whether the viewer is confined to the namespace
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -347,7 +347,8 @@ func (r *Events) Sum(now engine.Instant, seconds int, m RateKind) int {
 	return r.counter.sum(now, seconds, m)
 }
 
-// Line returns the counts of m over the last ten minutes.
+// Line returns the counts of events of kind m over the last ten minutes, for ten seconds each,
+// oldest first.
 func (r *Events) Line(now engine.Instant, m RateKind) []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
