@@ -169,8 +169,8 @@ func (d *Handler) setSessionState(c echo.Context, at pages.Address, typed url.Va
 	return d.redirectToSession(c, at, id, "ui.state.set")
 }
 
-// readState decodes the session state entered in the form, or returns a message that says what is
-// wrong with it.
+// readState decodes the session state that was entered in the form as text or in hexadecimal.
+// `wrong` is the error to show beside the field, or zero.
 func readState(ctx context.Context, f entitypage.StateForm) (state string, wrong component.Text) {
 	switch f.As {
 	case entitypage.StateHex:

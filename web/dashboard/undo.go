@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// undoLifetime is how long an operation can be undone. Pages offer it for ten seconds; without
-	// a script the button stays, and a page takes time to load.
+	// undoLifetime is how long an operation can be undone. Pages offer the undo for ten seconds,
+	// but without a script the button stays, and a page takes time to load.
 	undoLifetime = time.Minute
 	// maxUndos is how many operations can be undone at once, of all users: the oldest is
 	// dropped first.

@@ -14,8 +14,8 @@ import (
 // count as use (IDLE-7).
 const viewNoteInterval = time.Minute
 
-// viewTimes remembers when entities were last viewed. Its zero value is ready to use; it is safe
-// for concurrent use.
+// viewTimes remembers when a view of each entity was last noted. Its zero value is ready to use,
+// and it is safe for concurrent use.
 type viewTimes struct {
 	mu   sync.Mutex
 	last map[string]time.Time // by folded path

@@ -162,8 +162,8 @@ func findEvents(ctx context.Context, p *pages.Pages, f history.Filter) (staleabl
 		n = p.Events.LastServerEventNumber()
 	}
 	if found, ok := pages.State[activityCache](p).get(f); ok {
-		// Live pages may show events a little late if these happen all the time or take long
-		// to find; a request for the page never gets late results.
+		// Live pages may show events a little late if events happen all the time or take long to
+		// find. A request for the page never gets late results.
 		late := view.ClocksFrozen(ctx) && (f.Scope == history.All || f.Text != "" || f.Actor != "")
 		switch age := s.Now.Sub(found.at).Abs(); {
 		case found.n == n && age < activityMaxAge:

@@ -22,7 +22,8 @@ const (
 	accessRefresh = 2 * time.Second
 )
 
-// accessOwner returns the entity whose rules a page shows; empty means the namespace.
+// accessOwner returns the entity whose rules a page shows, or "" for the rules of the namespace.
+// The error is ErrPageNotFound for an invalid path.
 func accessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) {
 	if !at.Query.Has("entity") {
 		return "", nil
@@ -117,8 +118,8 @@ func grantedRights(r engine.Rights) []string {
 	return r.Names()
 }
 
-// AccessOwner returns the entity whose rules a page shows; empty means the namespace. The
-// error is ErrPageNotFound for an invalid path.
+// AccessOwner returns the entity whose rules a page shows, or "" for the rules of the namespace.
+// The error is ErrPageNotFound for an invalid path.
 func AccessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) { return accessOwner(p, at) }
 
 // AccessKeys returns the page of a rule's keys. It is not live and has no address: it is the

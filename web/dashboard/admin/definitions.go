@@ -26,7 +26,7 @@ const maxProblems = 50
 // A ConfigUpload is an uploaded Config.json and its validation.
 type ConfigUpload struct {
 	Text     string
-	Problems topology.Problems // errors in it
+	Problems topology.Problems // errors in Text
 	Checked  bool              // Steps are the dry run's result
 	Steps    []topology.Step
 	Topology topology.Topology

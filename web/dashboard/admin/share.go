@@ -18,7 +18,8 @@ import (
 	"mayfly/web/presentation"
 )
 
-// ShareLifetimes returns the lifetimes offered for an audience's link; the second is the default.
+// ShareLifetimes returns the lifetimes offered for the link that an audience follows. The second
+// is the default.
 func ShareLifetimes() []time.Duration {
 	return []time.Duration{time.Hour, 4 * time.Hour, 12 * time.Hour}
 }

@@ -16,8 +16,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// TokenLifetimes returns the lifetimes offered for a new token or link; the first is the default.
-// Zero means until it is revoked.
+// TokenLifetimes returns the lifetimes offered for a new token or link, the default first. A token
+// with lifetime zero is valid until it is revoked.
 func TokenLifetimes(kind token.Kind) []time.Duration {
 	const day = 24 * time.Hour
 	if kind == token.Link {

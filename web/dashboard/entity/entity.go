@@ -27,7 +27,7 @@ import (
 // A Snapshot is the broker's state that an entity's page needs.
 type Snapshot struct {
 	listedEntity
-	Topic        engine.EntityState // if the entity is a subscription
+	Topic        engine.EntityState // the topic, if the entity is a subscription
 	Rows         []engine.Row       // one more than the page shows, if there are more
 	deadLetters  *deadLetterSummary // for the dead-letter tab
 	expiringSoon engine.HorizonSpan // messages that expire within a minute

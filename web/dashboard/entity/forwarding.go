@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxSources is how many forwarding entities the page of their target names.
+	// maxSources is how many of the entities that forward to an entity its page names.
 	maxSources = 12
 	// scannedDeadLetters is how many dead letters are examined to separate those still to be
 	// forwarded from those that stay.

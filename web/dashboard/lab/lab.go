@@ -158,9 +158,9 @@ func (t subscriptionResult) rank() int {
 	}
 }
 
-// outcome returns the results of all subscriptions for a message; key is the message that the
-// form was filled from, if any. Every rule is evaluated, and there may be many, so this
-// happens outside the broker's turn and ends when ctx does.
+// outcome returns the results of all subscriptions for a message. `key` is the key of the stored
+// message that the form was filled from, or "". As outcome evaluates every rule, of which there
+// may be many, it runs outside the broker's turn and stops with an error when ctx is done.
 func outcome(ctx context.Context, p *pages.Pages, subs []engine.EntityState, m filter.Message, key string) (lab.Outcome, error) {
 	out := lab.Outcome{Tried: true}
 	all := make([]subscriptionResult, 0, len(subs))

@@ -54,7 +54,7 @@ func ParseRule(ctx context.Context, t *pages.FormState, l engine.Limits) engine.
 // UnixLines replaces the CRLF line ends that browsers send with LF, as texts are stored.
 func UnixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// filterKinds maps the words of forms to kinds of filters; an empty word means the true
+// filterKinds maps the words of forms to kinds of filters. A form without a word selects the true
 // filter.
 var filterKinds = map[lab.RuleKind]engine.FilterKind{
 	"": engine.TrueFilter, lab.FilterTrue: engine.TrueFilter, lab.FilterFalse: engine.FalseFilter,

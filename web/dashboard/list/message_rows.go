@@ -19,8 +19,8 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// StateOf returns the state of a message. Dead letters and deferred messages keep that state
-// while locked; the lock is shown separately.
+// StateOf returns the state of a message for display. A locked dead letter or deferred message is
+// shown in that state rather than as locked, because pages show its lock separately.
 func StateOf(r engine.Row, now engine.Instant) page.State {
 	m := r.Message
 	switch {

@@ -47,7 +47,7 @@ func viewRow(p *pages.Pages, v columns.View) list.ViewRow {
 // A ViewEdit is the submitted form of a view.
 type ViewEdit struct {
 	View     columns.View // with the selected columns that are valid
-	Original columns.View // the view as it was loaded into the form; an empty name means that there was none
+	Original columns.View // the stored view as it was when the form was opened; its Name is empty for a new view
 	Columns  []columns.Column
 	Hidden   []columns.Column // those of Columns that are not selected
 	Back     pages.Address    // the list to return to; its Kind is zero if there is none

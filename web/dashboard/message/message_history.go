@@ -90,8 +90,8 @@ func (l *historyCache) put(k engine.Key, c History) {
 	l.histories[k] = cachedHistory{c, time.Now()}
 }
 
-// historyOf combines the history and this process's memory of a message; either may lack
-// events. An event in both appears once.
+// historyOf combines the events of a message in the history with those in memory, as either may
+// lack some. An event in both appears once.
 func historyOf(ctx context.Context, p *pages.Pages, k engine.Key) (c History) {
 	c.events = p.Events.MessageEvents(k)
 	last, left := p.Events.Removal(k)

@@ -183,8 +183,8 @@ func expirationsLede(ctx context.Context, h component.ExpiryHorizon, next []engi
 	}
 }
 
-// expiredRow returns a message that has just expired; dead means it is still in the
-// dead-letter subqueue.
+// expiredRow returns the row of a message that has just expired. If `dead` is true, the message is
+// still in the dead-letter subqueue, and the row links to it there.
 func expiredRow(p *pages.Pages, t recent.EventRecord, dead bool, now engine.Instant) overview.ExpiredRow {
 	e := overview.ExpiredRow{
 		Key: t.ID(), Subject: t.Name, Entity: pages.DisplayPath(t.Path), Href: p.MessageURL(t.Key),

@@ -58,9 +58,9 @@ func KindOnPage(k engine.EntityKind) page.EntityKind {
 	}
 }
 
-// InputDuration formats a duration as forms read it, in every language: 1m30s, 7d, never. Texts
-// beside a field use it for durations to type; durations that are only shown use
-// component.Length.
+// InputDuration formats a duration as forms read it, in every language: 1m30s, 7d, never. It is
+// for the values of fields and for durations that the text beside a field asks the user to type.
+// Other durations on pages are formatted by component.Length.
 func InputDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch days := strconv.FormatInt(int64(d/day), 10) + "d"; {
@@ -114,8 +114,8 @@ func ActorName(ctx context.Context, actor string) string {
 	}
 }
 
-// ActorProtocol returns the protocol that an actor used and its name: "REST" and an address. If
-// no protocol is known, who is the name of the actor.
+// ActorProtocol returns the protocol that an actor used, and its name or address: "REST" and
+// "10.0.0.7". If the protocol is unknown, it returns "" and the result of ActorName.
 func ActorProtocol(ctx context.Context, actor string) (protocol, who string) {
 	name, rest, _ := strings.Cut(actor, " ")
 	switch name {

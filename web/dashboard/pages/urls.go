@@ -18,8 +18,8 @@ import (
 	"mayfly/web/docs"
 )
 
-// AccessActionURL returns the address of an action on the rules of an entity, or of the namespace if
-// path is empty; pairs are further query parameters.
+// AccessActionURL returns the address of an action on the access rules of an entity, or of the
+// namespace if `path` is empty. `pairs` are the names and values of further query parameters.
 func (p *Pages) AccessActionURL(path engine.Path, do string, pairs ...string) string {
 	at := Address{Namespace: p.Broker.Name(), Kind: Access, Action: do}
 	return p.URL(at.WithQuery(append([]string{"entity", string(path)}, pairs...)...))
@@ -144,9 +144,9 @@ func (p *Pages) PlayURL(namespace string) string {
 	return p.Options.Base + "/scenes/on/" + url.PathEscape(namespace)
 }
 
-// WatchURL returns the address where a playback is watched, including the base path: the page that
-// its current step names, or the first step before it has begun; the overview if the step
-// names none.
+// WatchURL returns the address where a playback is watched, including the base path. That is the
+// page named by the current step, or by the first step if none has been played. If the step names
+// no page, it is the overview.
 func (p *Pages) WatchURL(s demo.State) string {
 	look := s.Page()
 	if look == "/" {
@@ -160,8 +160,8 @@ func (p *Pages) WatchURL(s demo.State) string {
 	return p.Options.Base + at.String()
 }
 
-// PlayPage returns the canonical form of address, including the base path, if it is a page of
-// the playback's namespace; else the address where the playback is watched.
+// PlayPage returns the canonical form of `address`, including the base path, if it is a page of
+// the playback's namespace. Otherwise it returns the address where the playback is watched.
 func (p *Pages) PlayPage(address string, s demo.State) string {
 	raw, ok := strings.CutPrefix(address, p.Options.Base)
 	if at, err := p.table.Parse(raw, p.Broker.Limits()); ok && err == nil && p.Route(at).Type == TypePage && strings.EqualFold(at.Namespace, s.Namespace) {

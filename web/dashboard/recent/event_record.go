@@ -13,12 +13,12 @@ import (
 // An EventRecord is the part of an event that is kept in memory. It is small and shares no memory
 // with the event.
 type EventRecord struct {
-	Epoch      uint64 // of an event before this process; zero if the event is of this process
+	Epoch      uint64 // the epoch, if an earlier process recorded the event; else zero
 	N          uint64
 	At         engine.Instant
 	Until      engine.Instant // the end of a lock, the scheduled time, or the new expiry
 	Key        engine.Key
-	Content    engine.Key // the content, which messages sent as one share
+	Content    engine.Key // the key of the content, which all copies of a sent message share
 	Seq        engine.Seq
 	Count      int64
 	Deliveries uint32

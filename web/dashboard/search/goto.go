@@ -258,9 +258,9 @@ func (w *goBuilder) entities(names []engine.EntityName) {
 	w.add("go.doing", w.actionsOn(names, found, n)...)
 }
 
-// actionsOn returns actions: if the query begins with the name of an action, this action on the
-// entities that match the rest of the query; else all actions on the first entity found, unless
-// there are more than two.
+// actionsOn returns actions on entities. If the query begins with the name of an action, it
+// returns this action on the entities that match the rest of the query. Otherwise it returns all
+// actions on the first entity found, or none if more than two were found.
 func (w *goBuilder) actionsOn(names, found []engine.EntityName, n int) (items []searchpage.GoItem) {
 	for _, v := range entityActionList() {
 		of := found[:min(len(found), 1)]
