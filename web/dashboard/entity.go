@@ -182,7 +182,7 @@ func checkTypedName(c echo.Context, typed url.Values, name string, t *pages.Form
 	return false
 }
 
-// deleteEntity deletes an entity with everything in it, once its name was typed.
+// deleteEntity deletes an entity with everything in it, once the user has typed its name.
 func (d *Handler) deleteEntity(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	e, err := d.readEntityState(c, at.Path)

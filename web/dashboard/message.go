@@ -136,7 +136,7 @@ func (d *Handler) settleWith(c echo.Context, at pages.Address, typed url.Values,
 		return err
 	}
 	if err != nil || row.Message.Token() != t {
-		return engine.Refuse(engine.ErrLockLost, "%s", engine.LockLostText) // the lock is not this message's
+		return engine.Refuse(engine.ErrLockLost, "%s", engine.LockLostText) // the token does not belong to this message's lock
 	}
 	errs, err := d.b.Settle(ctx, s)
 	if err != nil {
@@ -189,7 +189,7 @@ func (d *Handler) writeFieldError(c echo.Context, at pages.Address, typed url.Va
 	return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed, Errors: map[string]component.Text{field: errorMessage(err)}})
 }
 
-// deleteMessage deletes or cancels one message, once that was confirmed.
+// deleteMessage deletes or cancels one message, once the user has confirmed it.
 func (d *Handler) deleteMessage(c echo.Context, at pages.Address, typed url.Values) error {
 	if n, ok := confirmedCount(typed); !ok || n != 1 {
 		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{})

@@ -183,7 +183,7 @@ func (d *Handler) renameTemplate(c echo.Context, at pages.Address, typed url.Val
 	return d.redirectWithNotice(c, d.pages.URL(at), component.Notice{Title: locale.T(ctx, "templates.renamed", locale.Args{"Name": to})})
 }
 
-// removeTemplate deletes a template, once that was confirmed.
+// removeTemplate deletes a template, once the user has confirmed it.
 func (d *Handler) removeTemplate(c echo.Context, at pages.Address, typed url.Values) error {
 	name := typed.Get(sendpage.SendTemplate)
 	if n, ok := confirmedCount(typed); !ok || n != 1 {

@@ -41,7 +41,7 @@ type LinkRequest struct {
 	Lifetime  time.Duration
 }
 
-// presentationCookie has the key of the presentation that this browser has begun.
+// presentationCookie is the cookie with the key of the presentation that a browser has begun.
 const presentationCookie = "mayfly_talk"
 
 // setPresentationCookie stores a key in the browser for `age` seconds, or deletes it if `age` is
@@ -54,7 +54,7 @@ func (d *Handler) setPresentationCookie(c echo.Context, key string, age int) {
 }
 
 // followPresentation redirects to the presenter's page or, if there is no presenter, to the
-// overview, where the script waits. Without a script, a follower just gets that page.
+// overview, where the script waits for one. Without the script, the browser stays on that page.
 func (d *Handler) followPresentation(c echo.Context) error {
 	to := d.pages.Home()
 	if is := d.presentations.State(c.Param("id")); is.Page != "" {

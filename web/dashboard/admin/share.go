@@ -30,7 +30,7 @@ type ShareState struct {
 	Name      string   // default name
 	Addresses []string // addresses at which other machines reach the dashboard, as URLs
 	Active    bool     // Link was given to others; its URL may be unknown
-	Key       string   // of the presentation, for the tab that leads it
+	Key       string   // key of the presentation, which the presenting tab needs
 	Link      presentation.Link
 	State     presentation.State
 	Ended     bool // the presentation has just ended

@@ -24,7 +24,7 @@ import (
 type ColumnChoice struct {
 	List    columns.List
 	Columns []columns.Column // empty means the list's own
-	name    string           // of the view they come from; empty means none
+	name    string           // name of the view that the columns come from; empty means none
 	problem component.Text   // why the requested columns are not shown
 	views   []columns.View   // for this list
 }
@@ -85,8 +85,8 @@ func ColumnMenu(ctx context.Context, p *pages.Pages, at pages.Address, c ColumnC
 	return m
 }
 
-// FillColumns adds the cells of the chosen columns to a table's rows, and the headings to the
-// table. rows and to have the same order.
+// FillColumns adds the cells of the chosen columns to the table rows in `to`, which have the same
+// order as `rows`, and the headings to the table.
 func FillColumns(ctx context.Context, p *pages.Pages, m *list.MessageColumns, c ColumnChoice, rows []engine.Row, to []*list.MessageRow, now engine.Instant) error {
 	inside, err := bodyValues(ctx, p, c.Columns, rows, now)
 	if err != nil {

@@ -23,7 +23,7 @@ type rateCount struct {
 }
 
 const (
-	minRateInterval = time.Second      // between the two counts of a rate
+	minRateInterval = time.Second      // least time between the two counts of a rate
 	maxRateInterval = 10 * time.Second // age at which a count is too old to compute a rate from
 	maxRateCounts   = 10_000           // counts that are kept
 )

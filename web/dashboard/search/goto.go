@@ -34,8 +34,9 @@ const (
 	goTimeout   = 100 * time.Millisecond // for the search for ids
 )
 
-// GoTo returns the pages and actions that match a query. Its result and its use of the broker
-// are bounded however large the namespace is: names are compared outside the broker's turn.
+// GoTo returns the pages and actions that match a query. It limits its result and what it reads,
+// and compares names outside the broker's turn, so that it costs the broker little however large
+// the namespace is.
 func GoTo(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	m := searchpage.GoTo{Query: shorten.To(strings.TrimSpace(at.Query.Get(page.SearchText)), goText), From: shorten.To(at.Query.Get(searchpage.GoFrom), pages.MaxAddressBytes)}
 	m.Shell = p.StaticShell(ctx, at, locale.T(ctx, "go.title"))
