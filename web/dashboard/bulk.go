@@ -129,7 +129,7 @@ type bulkAction struct {
 	operation engine.OperationKind // zero for actions that engine.Operation does not have
 	textID    string               // text id of the notice with the number of successes
 	job       job.Kind             // the job for all matching messages; empty if there is none
-	confirms  bool                 // it always asks for confirmation
+	confirms  bool                 // the action always asks for confirmation
 }
 
 var bulkActions = map[string]bulkAction{
@@ -361,7 +361,7 @@ func (d *Handler) deadLetterPathOf(ctx context.Context, keys []engine.Key, other
 		}
 		return nil
 	})
-	if err != nil { // the outcome is reported anyway
+	if err != nil { // the notice is shown anyway
 		return other
 	}
 	return where

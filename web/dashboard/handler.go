@@ -112,7 +112,7 @@ func (d *Handler) prepareContext(c echo.Context) {
 		}
 	}
 	ctx := view.WithSafeMode(view.WithBase(locale.With(r.Context(), locale.Requested(r)), d.base), d.SafeMode(r))
-	if role := auth.FromRequest(r).Role; role != auth.None { // for an unknown caller nothing is hidden: its requests are refused anyway
+	if role := auth.FromRequest(r).Role; role != auth.None { // pages hide nothing from an unknown caller, whose requests are refused anyway
 		ctx = view.WithPermissions(ctx, d.Allowed(role))
 	}
 	locale.SetHeader(c.Response().Header(), locale.Lang(ctx))

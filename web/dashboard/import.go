@@ -26,7 +26,7 @@ import (
 
 const (
 	maxFieldBytes = 64 << 10 // bytes of a field other than the file
-	maxFields     = 32       // number of fields
+	maxFields     = 32       // number of fields that a form may have
 	maxDrained    = 64 << 20 // bytes of a refused upload that are read, so that the browser shows the error
 )
 

@@ -225,7 +225,7 @@ func (d *Handler) resubmit(c echo.Context, at pages.Address, typed url.Values) e
 		operation.Kind = engine.OperationCopy
 	}
 	is, undo, err := d.operateOnOne(c, row, operation)
-	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop it
+	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop the message
 		at.Action = "resubmit"
 		return d.writeFormError(c, at, pages.FormState{Values: typed}, err)
 	}

@@ -122,7 +122,7 @@ func (d *Handler) parseTrialMessage(ctx context.Context, t *pages.FormState) (m 
 	refused := component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong")}
 	if compiled != nil && len(read.Errors) == 0 && err == nil {
 		m, err = compiled.Head(1, 0, seed)
-		m.MessageID = t.Values.Get(send.SendMessageID) // without the generated one
+		m.MessageID = t.Values.Get(send.SendMessageID) // not the generated message id
 	}
 	if len(read.Errors) > 0 {
 		maps.Copy(t.Errors, read.Errors)

@@ -18,7 +18,7 @@ const viewNoteInterval = time.Minute
 // and it is safe for concurrent use.
 type viewTimes struct {
 	mu   sync.Mutex
-	last map[string]time.Time // by folded path
+	last map[string]time.Time // time of the last noted view, by folded path of the entity
 }
 
 // shouldNote reports whether a view of the entity at `path` must be noted, because the last one

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxAccessOwners = 100 // entities with rules of their own, on the page
+	maxAccessOwners = 100 // entities with rules of their own that the page lists
 	// accessRefresh is how often rules are read again while a viewer has the page open.
 	accessRefresh = 2 * time.Second
 )
@@ -47,7 +47,7 @@ func readAccess(p *pages.Pages, r broker.Reader, path engine.Path) (in admin.Acc
 		return in, nil, err
 	}
 	if e.Kind == engine.Subscription || path.IsDeadLetter() {
-		return in, nil, pages.ErrPageNotFound // they have no rules
+		return in, nil, pages.ErrPageNotFound // subscriptions and subqueues have no access rules
 	}
 	in.Name, in.Href, in.Here = string(e.Path), p.EntityURL(e.Kind, e.Path), p.AccessActionURL(e.Path, "")
 	return in, e.Config.AuthorizationRules, nil

@@ -20,7 +20,7 @@ type clientSnapshot struct {
 	entities map[engine.Path]engine.EntityState // entities where the client has links or locks
 	sessions map[sessionRef]engine.SessionRow   // sessions that the client has locked
 	locked   []engine.Row
-	complete bool // locked is complete
+	complete bool // locked has all messages that the client has locked
 }
 
 // A sessionRef identifies a session.

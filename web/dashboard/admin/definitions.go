@@ -27,7 +27,7 @@ const maxProblems = 50
 type ConfigUpload struct {
 	Text     string
 	Problems topology.Problems // errors in Text
-	Checked  bool              // Steps are the dry run's result
+	Checked  bool              // Steps holds the result of the dry run
 	Steps    []topology.Step
 	Topology topology.Topology
 	Refused  component.Notice

@@ -29,7 +29,7 @@ type ShareState struct {
 	pages.FormState
 	Name      string   // default name
 	Addresses []string // addresses at which other machines reach the dashboard, as URLs
-	Active    bool     // Link was given to others; its URL may be unknown
+	Active    bool     // there is a presentation with Link, whose URL may be unknown
 	Key       string   // key of the presentation, which the presenting tab needs
 	Link      presentation.Link
 	State     presentation.State

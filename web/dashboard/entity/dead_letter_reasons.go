@@ -35,8 +35,8 @@ const (
 type deadLetterSummary struct {
 	*deadletters.Report
 
-	made    time.Time     // by the machine's clock: the broker's may be stopped
-	count   int64         // dead letters in the entity at that time
+	made    time.Time     // time of the machine's clock, because the broker's may be stopped
+	count   int64         // number of dead letters in the entity at that time
 	reasons []page.Reason // most frequent first, without addresses
 }
 

@@ -184,7 +184,7 @@ func sortEntities(all []listedEntity, by entity.Column, down bool) {
 	slices.SortStableFunc(all, func(a, b listedEntity) int {
 		x, y := keys[a.ID], keys[b.ID]
 		if moments && (x == 0) != (y == 0) {
-			return cmp.Compare(y, x) // those without a time come last
+			return cmp.Compare(y, x) // entities without a time come last
 		}
 		if down {
 			return cmp.Compare(y, x)

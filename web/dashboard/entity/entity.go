@@ -32,7 +32,7 @@ type Snapshot struct {
 	deadLetters  *deadLetterSummary // for the dead-letter tab
 	expiringSoon engine.HorizonSpan // messages that expire within a minute
 	forwarding   forwardings
-	columnChoice list.ColumnChoice // columns, on tabs with messages
+	columnChoice list.ColumnChoice // the chosen columns, on tabs that list messages
 
 	sessions       []engine.SessionRow // for the sessions tab, queued ones first
 	queuePositions map[string]int      // positions of queued sessions
@@ -87,7 +87,7 @@ func Entity(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 	if err := fillTab(ctx, p, at, &m, e, s.Now); err != nil {
 		return nil, 0, err
 	}
-	if p.Options.Clients != nil || tab == page.TabDeferred || tab == page.TabLocked || tab == page.TabMessages || len(m.Forwarding.In)+len(m.Forwarding.Out) > 0 { // expired messages stay there for a while, and a forwarding target may become available
+	if p.Options.Clients != nil || tab == page.TabDeferred || tab == page.TabLocked || tab == page.TabMessages || len(m.Forwarding.In)+len(m.Forwarding.Out) > 0 { // clients, expired messages that stay, and forwarding targets can change without an event
 		return pages.Refreshing{Page: m, Every: time.Second}, s.Event, nil
 	}
 	if tab == page.TabDeadLetters && sum.count != e.Counts.DeadLetter { // the summary is out of date

@@ -73,13 +73,13 @@ func sourcesOf(ctx context.Context, p *pages.Pages, path engine.Path) ([]forward
 // A forwardings holds the forwarding that an entity's page shows.
 type forwardings struct {
 	in, out []forwarding
-	omitted int // sources that are left out
+	omitted int // number of sources that are left out
 }
 
 // A forwarding is the forwarding of messages, or of dead letters, from one entity to another.
 type forwarding struct {
 	from, to      engine.EntityState // to is zero if the target does not exist
-	name          engine.Path        // of the target, as configured
+	name          engine.Path        // name of the target, as configured
 	dead          bool
 	waiting       int
 	nextSize      int64          // bytes of the first waiting message; zero if unknown
@@ -103,7 +103,7 @@ func (e *Snapshot) readForwarding(r broker.Reader, from []forwardSource) error {
 	for _, s := range from {
 		state, err := r.State(s.path)
 		if err != nil {
-			continue // it was deleted meanwhile
+			continue // the source has been deleted meanwhile
 		}
 		if err := add(&e.forwarding.in, state, s.dead); err != nil {
 			return err

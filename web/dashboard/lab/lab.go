@@ -20,7 +20,7 @@ import (
 
 const (
 	maxSubscriptionResults = 50 // subscriptions whose results are shown
-	maxRuleResults         = 25 // rules of each that are shown
+	maxRuleResults         = 25 // rules shown per subscription
 )
 
 // Lab returns the page where filters are tried.
@@ -38,7 +38,7 @@ func WithForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 type labSnapshot struct {
 	topics []string
 	topic  engine.EntityState   // the selected topic; its Kind is zero if there is none
-	subs   []engine.EntityState // of the topic, if a message is tried
+	subs   []engine.EntityState // subscriptions of the topic, if a message is tried
 }
 
 func labPage(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState) (view.Page, uint64, error) {
@@ -188,7 +188,7 @@ func evaluateRules(p *pages.Pages, sub engine.EntityState, m filter.Message) sub
 	trials := make([]engine.RuleTrial, 0, len(sub.Rules))
 	for _, r := range sub.Rules {
 		trial, err := engine.TryRule(r, m, p.Broker.Limits())
-		if err != nil { // it selects nothing
+		if err != nil { // a rule with an error selects nothing
 			t.failed = true
 			continue
 		}

@@ -29,7 +29,7 @@ func TryRule(r engine.Rule, m filter.Message, l engine.Limits) lab.RuleResult {
 		j.Text = r.Filter.Text
 	}
 	t, err := engine.TryRule(r, m, l)
-	if err != nil { // such a rule selects nothing
+	if err != nil { // a rule with an error selects nothing
 		j.Result, j.Error = component.Failed, pages.ToSentence(err.Error())
 		return j
 	}

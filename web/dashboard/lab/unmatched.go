@@ -48,7 +48,7 @@ func unmatchedRow(p *pages.Pages, s recent.UnmatchedMessage, now engine.Instant)
 type TrialMessage struct {
 	key     engine.Key
 	At      engine.Instant
-	topic   engine.Path // the topic it was sent to; empty means none
+	topic   engine.Path // the topic that the message was sent to; empty means none
 	Content engine.Content
 }
 

@@ -23,10 +23,10 @@ import (
 // A ColumnChoice is the choice of columns of a list, from its address or a view.
 type ColumnChoice struct {
 	List    columns.List
-	Columns []columns.Column // empty means the list's own
+	Columns []columns.Column // empty means the list's default columns
 	name    string           // name of the view that the columns come from; empty means none
 	problem component.Text   // why the requested columns are not shown
-	views   []columns.View   // for this list
+	views   []columns.View   // saved views for this list
 }
 
 // ChooseColumns determines the columns of a list: those in the address, else those of the view it
@@ -211,7 +211,7 @@ func bodyValues(ctx context.Context, p *pages.Pages, shown []columns.Column, row
 	for _, d := range unread {
 		body, err := smallBody(ctx, p, d)
 		if errors.Is(err, engine.ErrMessageNotFound) {
-			continue // it was removed meanwhile
+			continue // the message has been removed meanwhile
 		}
 		if err != nil {
 			return nil, err
@@ -249,8 +249,8 @@ const (
 	sampledRows         = 100
 	sampledBodies       = 20
 	maxSuggestedColumns = 40 // suggested properties, and as many suggested body members
-	sampledSubqueues    = 20 // subqueues, for a list of several
-	sampledPerSubqueue  = 20 // messages of each subqueue
+	sampledSubqueues    = 20 // subqueues sampled for a list of several
+	sampledPerSubqueue  = 20 // messages sampled from each subqueue
 )
 
 // suggestColumns returns the properties and body members of some messages of a list: the columns that

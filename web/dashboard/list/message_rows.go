@@ -89,7 +89,7 @@ func pills(preview string) (out []list.Pill) {
 	}
 	d := json.NewDecoder(strings.NewReader(preview))
 	d.UseNumber()
-	var path []string // of the objects that are open, outermost first
+	var path []string // keys of the objects that are open, outermost first
 	key, wantKey := "", true
 	if _, err := d.Token(); err != nil {
 		return nil
@@ -110,7 +110,7 @@ func pills(preview string) (out []list.Pill) {
 				}
 				path, wantKey = path[:len(path)-1], true
 			default:
-				return out // list items have no names
+				return out // array elements have no names
 			}
 			continue
 		case string:

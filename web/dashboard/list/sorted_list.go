@@ -24,7 +24,7 @@ import (
 // or filtered by a query, it is not live: each request examines messages outside the broker's
 // turns, and the page shows how many it has examined (dashboard §3.2).
 const (
-	maxSorted = 50_000          // messages that are examined
+	maxSorted = 50_000          // number of messages that are examined
 	sortTime  = 2 * time.Second // time limit for examining them
 )
 
@@ -149,7 +149,7 @@ func Sorted(ctx context.Context, p *pages.Pages, at pages.Address, m *entity.Ent
 // that the page may not show.
 type sortEntry struct {
 	key engine.Key
-	n   int           // its position by sequence number
+	n   int           // the message's position by sequence number
 	v   columns.Value // the value to sort by
 }
 

@@ -46,10 +46,10 @@ func viewRow(p *pages.Pages, v columns.View) list.ViewRow {
 
 // A ViewEdit is the submitted form of a view.
 type ViewEdit struct {
-	View     columns.View // with the selected columns that are valid
+	View     columns.View // the submitted view, with the selected columns that are valid
 	Original columns.View // the stored view as it was when the form was opened; its Name is empty for a new view
 	Columns  []columns.Column
-	Hidden   []columns.Column // those of Columns that are not selected
+	Hidden   []columns.Column // the columns in Columns that are not selected
 	Back     pages.Address    // the list to return to; its Kind is zero if there is none
 }
 

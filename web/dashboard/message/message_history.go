@@ -131,7 +131,7 @@ func historyGaps(ctx context.Context, p *pages.Pages, life []recent.EventRecord)
 		From: slices.MinFunc(life, recent.EventRecord.Compare).At, Until: slices.MaxFunc(life, recent.EventRecord.Compare).At + 1,
 	}
 	if !recent.RemovesMessage(slices.MaxFunc(life, recent.EventRecord.Compare).Kind) {
-		q.Until = 0 // more may have happened since
+		q.Until = 0 // gaps after the last event count, too
 	}
 	events, err := p.Broker.History(ctx, q)
 	if err != nil {
@@ -175,7 +175,7 @@ func firstRemoval(ctx context.Context, p *pages.Pages, final recent.EventRecord)
 		return recent.EventRecord{}, false
 	}
 	place := final.Path
-	if final.To != "" && final.Kind != engine.EventCopied { // the copy went there, not the message
+	if final.To != "" && final.Kind != engine.EventCopied { // only the copy went to final.To
 		place = final.To
 	}
 	first := func(e engine.HistoryEvent) {

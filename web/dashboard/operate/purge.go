@@ -49,10 +49,10 @@ func purgeableCount(c engine.Counts, s page.State) int64 {
 // A PurgeSelection describes what a purge removes from an entity and its dead-letter subqueue.
 type PurgeSelection struct {
 	Path        engine.Path
-	Classes     []engine.Class // of the entity itself
+	Classes     []engine.Class // classes to remove from the entity itself
 	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty means none
-	Locked      int64          // locked dead letters, which stay
-	Count       int64          // messages to remove, without locked ones
+	Locked      int64          // number of locked dead letters, which stay
+	Count       int64          // number of messages to remove, without locked ones
 }
 
 // DeadClasses returns the classes of messages that a dead-letter subqueue can hold.

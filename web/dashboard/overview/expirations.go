@@ -92,7 +92,7 @@ func Expirations(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pa
 // A boardFilter is the filter of the expiry board.
 type boardFilter struct {
 	fate   string // "dead", "lost"; empty means both
-	bucket int    // of the horizon; -1 means all
+	bucket int    // index of the bucket of the horizon; -1 means all
 }
 
 func (c boardFilter) all() bool { return c.fate == "" && c.bucket < 0 }

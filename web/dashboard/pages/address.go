@@ -24,13 +24,13 @@ var ErrPageNotFound = errorcodes.ErrPageNotFound
 type Address struct {
 	Namespace  string
 	Kind       PageKind
-	EntityType engine.EntityKind // of an Entity or Session
-	Path       engine.Path       // of an Entity or Session, spelled as in the address
-	Key        engine.Key        // of a Message
+	EntityType engine.EntityKind // kind of an Entity or Session
+	Path       engine.Path       // path of an Entity or Session, spelled as in the address
+	Key        engine.Key        // key of a Message
 	StringID   string            // the id of an object whose id is not a number
-	Verb       string            // of a PlaybackForm
-	Epoch      uint64            // of a DeletedEntity, as is ID
-	ID         uint64            // of the event that deleted the entity, or of a Job or Alert
+	Verb       string            // action of a PlaybackForm
+	Epoch      uint64            // epoch of the event that deleted a DeletedEntity
+	ID         uint64            // number of the event that deleted a DeletedEntity, or id of a Job or Alert
 	Action     string            // the action: "edit", "delete", "bulk/delete", …; empty means view
 	Query      url.Values        // only parameters that pages use; never nil
 }

@@ -148,7 +148,7 @@ func Destination(r engine.Row) engine.Path {
 func MessageNames(rows []engine.Row) (out []string) {
 	for _, r := range rows {
 		name, number := recent.ShortName(r.Content, r.Message.Seq), "#"+strconv.FormatInt(int64(r.Message.Seq), 10)
-		if name != number { // several may have the same name
+		if name != number { // several messages may have the same name
 			name += " " + number
 		}
 		out = append(out, name)

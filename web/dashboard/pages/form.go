@@ -100,7 +100,7 @@ func (p Address) EntityKind() engine.EntityKind {
 type Export struct {
 	Keys  []engine.Key
 	Path  string
-	State string // of messages at Path; empty means any
+	State string // state of messages at Path; empty means any
 	Query string
 }
 

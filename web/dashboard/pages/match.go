@@ -126,9 +126,9 @@ func (p Address) appendVariable(b []byte, v int) []byte {
 // A node is a part of an address in the tree of patterns.
 type node struct {
 	literal  map[string]*node
-	variable int    // for parts that are not literal; zero means none
+	variable int    // variable for parts that are not literal; zero means none
 	below    *node  // the node below the variable
-	route    *Route // whose pattern ends here; may be nil
+	route    *Route // route whose pattern ends here; nil if there is none
 }
 
 // add adds a route. It panics if another one has the same pattern.

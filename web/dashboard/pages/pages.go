@@ -52,13 +52,13 @@ type Options struct {
 	// HistoryFor is how long the store's history is kept, for display; zero if not shown.
 	HistoryFor time.Duration
 	Clients    connections.Source // connected clients; nil means none
-	Jobs       *job.Jobs          // of the broker; nil if there are none
-	AlertRules *alert.Rules       // of the broker; nil if there are none
+	Jobs       *job.Jobs          // the broker's jobs; nil if there are none
+	AlertRules *alert.Rules       // the broker's alert rules; nil if there are none
 	Webhooks   *webhook.Sender    // sends the alerts of AlertRules; nil if there are none
 	Uploads    *exchange.Uploads  // uploaded files; nil means that uploads are off
 	Namespaces NamespaceInfo
-	Scenes     *demo.Player  // of the server; nil if there are none
-	Docs       *docs.Library // nil if there are no pages
+	Scenes     *demo.Player  // the server's demo scenes; nil if there are none
+	Docs       *docs.Library // the documentation; nil if there is none
 	Logger     *slog.Logger
 }
 
@@ -168,7 +168,7 @@ func (p *Pages) Route(at Address) *Route { return p.table.Route(at) }
 // that all their viewers share.
 func State[T any](p *Pages) *T {
 	kept, _ := p.states.LoadOrStore(reflect.TypeFor[T](), new(T))
-	return kept.(*T) //nolint:forcetypeassert // kept by its type
+	return kept.(*T) //nolint:forcetypeassert // states are stored by their type
 }
 
 // URL returns at as text, including the base path.
@@ -226,7 +226,7 @@ func (p *Pages) WithVisitorHost(ctx context.Context, s string) string {
 	if who.Host == "" || who.Host == "localhost" {
 		return s
 	}
-	named := !strings.Contains(s, "sb://localhost") // of a namespace selected by the host name
+	named := !strings.Contains(s, "sb://localhost") // the host name in s selects a namespace
 	if ip, err := netip.ParseAddr(who.Host); err == nil && (ip.IsLoopback() || named) {
 		return s
 	}

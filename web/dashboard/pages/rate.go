@@ -25,7 +25,7 @@ type rateCount struct {
 const (
 	minRateInterval = time.Second      // least time between the two counts of a rate
 	maxRateInterval = 10 * time.Second // age at which a count is too old to compute a rate from
-	maxRateCounts   = 10_000           // counts that are kept
+	maxRateCounts   = 10_000           // number of counts that are kept
 )
 
 // Rate returns the growth per second of the count with the name `of`, which is `n` at the instant

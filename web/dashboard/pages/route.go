@@ -18,8 +18,8 @@ import (
 // routing, roles, Safe mode and links need to know about it. Package route lists all routes.
 type Route struct {
 	Kind     PageKind
-	Action   string              // below the object's address; empty means the object itself
-	Entities []engine.EntityKind // of {entity}; nil means all three
+	Action   string              // action, as a path below the object's address; empty means the object itself
+	Entities []engine.EntityKind // kinds that {entity} stands for; nil means all three
 
 	// Type is what a GET answers with; zero means that the address has no GET.
 	Type RouteType
@@ -31,7 +31,7 @@ type Route struct {
 	// means that the address has no POST.
 	Destroys Destruction
 
-	Section layout.Section // of the navigation; entities have that of their kind
+	Section layout.Section // section of the navigation; an entity's page is in the section of its kind
 	List    columns.List   // the messages that the page lists, for saved views; an entity's tab can replace it
 	Live    bool           // the hub keeps the page up to date
 	Leads   bool           // presenters can lead followers to the page
@@ -186,7 +186,7 @@ type Table struct {
 	all   []*Route
 	tree  node
 	byKey map[routeKey]*Route
-	roles map[string]auth.Role // by method and Echo's pattern
+	roles map[string]auth.Role // required roles, by method and Echo's pattern
 }
 
 // NewTable returns the table of the routes in `all`. It panics if two of them have the same

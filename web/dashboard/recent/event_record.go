@@ -30,7 +30,7 @@ type EventRecord struct {
 	Reason     string
 	Translated bool   // Reason is in the viewer's language; set by package activity
 	Audit      bool   // an operator caused it
-	Name       string // of the message; empty in a timeline
+	Name       string // name of the message or session; empty in a timeline
 }
 
 // RecordOf returns the record of an event.
@@ -120,7 +120,7 @@ func (t EventRecord) Compare(o EventRecord) int {
 	place := func(t EventRecord) engine.HistoryCursor {
 		epoch := t.Epoch
 		if epoch == 0 {
-			epoch = 1 << 63 // after all former ones
+			epoch = 1 << 63 // after all epochs of earlier processes
 		}
 		return engine.HistoryCursor{At: t.At, Epoch: epoch, N: t.N}
 	}

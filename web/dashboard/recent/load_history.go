@@ -111,7 +111,7 @@ type pastEvents struct {
 	deleted, expired, lines, unmatched []engine.HistoryEvent
 
 	exist    map[string]bool              // by folded path: deleted entities that exist again
-	contents map[engine.Key]engine.Packed // of messages that still exist
+	contents map[engine.Key]engine.Packed // contents of messages that still exist, by key
 }
 
 // resolve finds out which entities and messages of these events still exist.

@@ -24,7 +24,7 @@ const (
 	maxRemovedBytes    = 8 << 20
 
 	sampleEvery  = 10 * time.Second
-	gaugeSamples = 60 // ten minutes of them
+	gaugeSamples = 60 // ten minutes of samples
 )
 
 // Events keeps recent events of the broker in memory: rates, the ticker, expired messages,
@@ -46,13 +46,13 @@ type Events struct {
 
 	mu       sync.Mutex      // guards all below
 	followed broker.Progress // the last event recorded
-	lost     uint64          // events that were missed because they came too fast
+	lost     uint64          // number of events that were missed because they came too fast
 
 	counter         *eventCounter
-	depths          map[string]*depthHistory // of entities, by folded path
+	depths          map[string]*depthHistory // depths of entities, by folded path
 	gauges          [gaugeKinds]gauge
 	lines           []TickerEntry   // newest last
-	second          tickerSecond    // the latest second
+	second          tickerSecond    // counts of the latest second
 	expired         []EventRecord   // newest last
 	deleted         deletedEntities // recently deleted entities
 	created         map[string]bool // folded paths of entities created before the deletions of earlier processes were read; nil after
@@ -212,7 +212,7 @@ func (r *Events) addOne(e engine.Event) {
 	case engine.EventReopened:
 		r.Stats.AddLost(0)
 		select {
-		case <-r.reopened: // the later instant replaces it
+		case <-r.reopened: // the later instant replaces an unread one
 		default:
 		}
 		r.reopened <- e.At // this goroutine is the only sender

@@ -67,7 +67,7 @@ func usesIn(e engine.Entity, events []engine.HistoryEvent) (l useHistory) {
 			continue
 		}
 		u := engine.Use{At: ev.At, What: what, By: ev.Actor, Counted: true}
-		if !slices.Contains(l[max(0, len(l)-3):], u) { // a resubmission is two uses, in turns
+		if !slices.Contains(l[max(0, len(l)-3):], u) { // the events of a resubmission alternate between two uses
 			l = append(l, u)
 		}
 		if len(l) == MaxUses {
@@ -116,7 +116,7 @@ func useHere(kind engine.EntityKind, ev engine.Event) string {
 		}
 		return ""
 	case engine.EventDeadLettered:
-		if ev.Actor == "" { // it expired or had its last delivery
+		if ev.Actor == "" { // the message expired or reached its max delivery count
 			return ""
 		}
 		return "dead-letter"

@@ -31,7 +31,7 @@ const (
 	goDocs      = 5                      // pages of the documentation found by title
 	goMessages  = 5                      // messages found by sequence number or id
 	goSubqueues = 300                    // subqueues searched for a sequence number
-	goTimeout   = 100 * time.Millisecond // for the search for ids
+	goTimeout   = 100 * time.Millisecond // time limit of the search for ids
 )
 
 // GoTo returns the pages and actions that match a query. It limits its result and what it reads,
@@ -86,7 +86,7 @@ type goBuilder struct {
 	p      *pages.Pages
 	ctx    context.Context //nolint:containedctx // it lives only while the list is made
 	query  string
-	words  []string // of the query, in lower case
+	words  []string // words of the query, in lower case
 	groups []searchpage.GoGroup
 }
 

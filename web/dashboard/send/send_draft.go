@@ -55,7 +55,7 @@ func ParseDraft(ctx context.Context, t pages.FormState, now engine.Instant) (tem
 		}
 		d.Every = every
 	}
-	var rows []int // of the form, by index of the draft's properties
+	var rows []int // numbers of the form's rows, by index of the draft's properties
 	for i, row := range pages.SubmittedRows(t, send.SendPropertyPrefix) {
 		if row.Name == "" && row.Value == "" {
 			continue
