@@ -22,8 +22,8 @@ const (
 	// undoLifetime is how long an operation can be undone. Pages offer the undo for ten seconds,
 	// but without a script the button stays, and a page takes time to load.
 	undoLifetime = time.Minute
-	// maxUndos is how many operations can be undone at once, of all users: the oldest is
-	// dropped first.
+	// maxUndos is how many operations of all users together can be undone. One more drops the
+	// oldest.
 	maxUndos = 200
 )
 

@@ -21,9 +21,8 @@ type viewTimes struct {
 	last map[string]time.Time // time of the last noted view, by folded path of the entity
 }
 
-// shouldNote reports whether a view of the entity at `path` must be noted, because the last one
-// was noted at least viewNoteInterval ago or never. If so, it remembers `now` as the time of the
-// last one.
+// shouldNote reports whether a view of the entity at `path` must be noted, because none was noted
+// within viewNoteInterval before `now`. If so, it remembers this view as noted.
 func (v *viewTimes) shouldNote(path string, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

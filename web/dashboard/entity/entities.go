@@ -70,8 +70,8 @@ func Entities(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 // entitiesRefresh is how often a table is read again if its filter depends on the time.
 const entitiesRefresh = 5 * time.Second
 
-// filterEntities parses the table's filter. For an invalid text it uses the longest valid
-// beginning.
+// filterEntities parses the table's filter and adds its terms and further keys to `m`. If the
+// filter is invalid, it returns the longest valid beginning and sets m.Wrong.
 func filterEntities(p *pages.Pages, at pages.Address, m *entity.Entities) *search.EntityQuery {
 	q, err := search.ParseEntities(m.Query)
 	base := m.Query

@@ -36,8 +36,8 @@ type forwardSourceCache struct {
 	byTarget map[string][]forwardSource // by the folded path of the target; nil if not read yet
 }
 
-// sourcesOf returns the entities that forward to path. It reads all entities only after one of
-// them has changed.
+// sourcesOf returns the entities that forward to the entity at `path`. It reads all entities only
+// after one of them has changed.
 func sourcesOf(ctx context.Context, p *pages.Pages, path engine.Path) ([]forwardSource, error) {
 	p.Events.WaitFor(ctx, p.Broker.Events().Last())
 	shaped := p.Events.LastEntityEventNumber()

@@ -184,8 +184,8 @@ func (g *bodyValueCache) put(k bodyColumn, v columns.Value) {
 	g.values[k] = v
 }
 
-// bodyValues returns the values of the columns that need bodies. Bodies are read outside the
-// broker's turns, and only those of one page.
+// bodyValues returns the values of the columns that need bodies. It reads bodies outside the
+// broker's turns, and only those of the rows on one page.
 func bodyValues(ctx context.Context, p *pages.Pages, shown []columns.Column, rows []engine.Row, now engine.Instant) (map[bodyColumn]columns.Value, error) {
 	shown = slices.DeleteFunc(slices.Clone(shown), func(c columns.Column) bool { return !c.NeedsBody() })
 	out := map[bodyColumn]columns.Value{}

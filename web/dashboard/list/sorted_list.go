@@ -44,8 +44,8 @@ func (o listOrder) IsStatic() bool {
 	return o.problem == "" && (o.text != "" || o.by != (columns.Column{}) || o.down)
 }
 
-// ParseOrder reads the order from a list's address. An unsortable column means by sequence
-// number.
+// ParseOrder reads the order and the filter from a list's address. If the list cannot be sorted by
+// the column, the order is by sequence number.
 func ParseOrder(at pages.Address) (o listOrder) {
 	o.text = strings.TrimSpace(at.Query.Get(page.SearchText))
 	if _, err := search.Parse(o.text); err != nil {

@@ -120,8 +120,8 @@ func historyOf(ctx context.Context, p *pages.Pages, k engine.Key) (c History) {
 	return c
 }
 
-// historyGaps returns the gaps of the history between a message's first event and its removal, or
-// now if it was not removed.
+// historyGaps returns the gaps of the history since a message's first event, until its removal if
+// it has been removed.
 func historyGaps(ctx context.Context, p *pages.Pages, life []recent.EventRecord) (gaps []recent.EventRecord) {
 	if len(life) == 0 {
 		return nil

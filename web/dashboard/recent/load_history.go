@@ -19,10 +19,10 @@ const (
 	pastExpiredEvents = 1000
 )
 
-// loadHistory reads older events from the store's history: first those before this process, so
-// that pages show the same after a restart, and later, whenever the store has been opened again,
-// the use histories, which the broker has then lost. Newer events come from follow, without
-// overlap. If the history cannot be read, pages show less.
+// loadHistory reads older events from the store's history. First it reads those from before this
+// process, so that pages show the same after a restart. Later, whenever the store has been opened
+// again, it reads the use histories, because the broker has lost them. Newer events come from
+// follow, without overlap. If the history cannot be read, pages show less.
 func (r *Events) loadHistory(ctx context.Context) {
 	if r.b.HasHistory() {
 		r.logHistoryError(ctx, r.readHistory(ctx))

@@ -355,8 +355,8 @@ func (r *Events) Line(now engine.Instant, m RateKind) []float64 {
 	return r.counter.line(now, 10, m)
 }
 
-// Depth returns the past numbers of messages in an entity that holds n now, or nil if it had no
-// events.
+// Depth returns the past numbers of messages in an entity that holds `n` messages at `now`, or nil
+// if the entity has had no events.
 func (r *Events) Depth(now engine.Instant, path engine.Path, n int64) []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,8 +21,8 @@ const (
 // event.
 type useHistory []engine.Use
 
-// loadUseHistories builds the use histories of entities up to at, the instant when the broker began to
-// record uses.
+// loadUseHistories builds the use histories of temporary entities up to the instant `at`, when the
+// broker began to record uses.
 func (r *Events) loadUseHistories(ctx context.Context, at engine.Instant) error {
 	var entities []engine.EntityState
 	err := r.b.Read(ctx, func(look broker.Reader) error {
