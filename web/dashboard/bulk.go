@@ -348,8 +348,8 @@ func (d *Handler) showUndeliverable(c echo.Context, at pages.Address, where engi
 	return d.redirectWithNotice(c, d.pages.EntityURL(at.EntityType, where), n)
 }
 
-// deadLetterPathOf returns the dead-letter queue of the first of the messages that is in one, or other if
-// none is.
+// deadLetterPathOf returns the dead-letter queue that holds the first dead letter among the
+// messages, or `other` if there is no dead letter among them.
 func (d *Handler) deadLetterPathOf(ctx context.Context, keys []engine.Key, other engine.Path) engine.Path {
 	where := other
 	err := d.b.Read(ctx, func(r broker.Reader) error {

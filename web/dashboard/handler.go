@@ -89,9 +89,9 @@ func New(o Options) *Handler {
 	return d
 }
 
-// prepareContext adds to the request's context, once, what pages need to know about the visitor. It
-// sets the cookies of the form token and the notice, so it must be called before the answer
-// begins.
+// prepareContext adds to the request's context, once, the visitor, language, Safe mode and
+// permissions that pages depend on. It sets the cookies of the form token and the notice, so it
+// must be called before the response begins.
 func (d *Handler) prepareContext(c echo.Context) {
 	const visited = "ui.visited"
 	if c.Get(visited) != nil {
@@ -265,8 +265,8 @@ func (d *Handler) redirectWithNotice(c echo.Context, to string, n component.Noti
 	return c.Redirect(http.StatusSeeOther, to)
 }
 
-// returnURL returns the form's return address, if it is a page of the dashboard, else other. It
-// never leads to another server.
+// returnURL returns the form's return address if it is a page of the dashboard, else `other`. The
+// result never leads to another server.
 func (d *Handler) returnURL(c echo.Context, other string) string {
 	if back, ok := d.pages.ReturnURL(c.Request().PostFormValue("back")); ok {
 		return back

@@ -55,9 +55,9 @@ func (h *sessionLocks) put(k sessionLockKey, s *broker.Session) {
 	h.locks[k] = s
 }
 
-// receiveSession receives the next message of a session: the named one, else the next
-// available one. Its lock is kept until it expires or is released, and the message is settled
-// on its own page.
+// receiveSession receives the next message of the session `id` or, if that is nil, of the next
+// available session. The session's lock is kept until it expires or is released. The message is
+// settled on its own page.
 func (d *Handler) receiveSession(c echo.Context, at pages.Address, id *string) error {
 	ctx, by := c.Request().Context(), actor(c)
 	var s *broker.Session

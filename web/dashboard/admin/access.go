@@ -35,7 +35,8 @@ func accessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) {
 	return path, nil
 }
 
-// readAccess reads the rules of an entity, or of the namespace if path is empty.
+// readAccess reads the rules of an entity, or of the namespace if `path` is empty. It returns
+// ErrPageNotFound for a subscription or a subqueue, which have no rules.
 func readAccess(p *pages.Pages, r broker.Reader, path engine.Path) (in admin.AccessOwnerRef, rules []engine.AccessRule, err error) {
 	in.All = p.Home() + "/access"
 	if path == "" {
@@ -170,8 +171,9 @@ func accessRule(ctx context.Context, p *pages.Pages, at pages.Address, in *admin
 	return path, r, nil
 }
 
-// withKey returns a connection string with another rule and key, limited to an entity if path is
-// set. It is empty if the string cannot hold them.
+// withKey returns a connection string with its rule and key replaced, limited to the entity at
+// `path` unless that is empty. It returns "" if the string or the key is empty, or if a name or
+// key contains a semicolon.
 func withKey(connection, rule, key string, path engine.Path) string {
 	if connection == "" || key == "" || strings.ContainsAny(rule+key, ";") {
 		return ""

@@ -276,7 +276,7 @@ func nameFromActor(actor string) (name string, ok bool) {
 }
 
 // EntityClients returns some of the clients with links to an entity: its receivers and its
-// senders. more is the address of the page that lists all of them.
+// senders. `more` is the address of the page that lists all of them.
 func EntityClients(p *pages.Pages, path engine.Path) (receivers, senders []entity.Client, more string) {
 	if p.Options.Clients == nil {
 		return nil, nil, ""

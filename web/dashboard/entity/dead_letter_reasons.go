@@ -187,8 +187,9 @@ func deadLetterReasons(p *pages.Pages, at pages.Address, d *deadLetterSummary, n
 	return out
 }
 
-// AddReasonActions adds to o actions on all messages that a search finds, and a link to an
-// example message.
+// AddReasonActions adds to `o` the addresses of actions on all messages that `all` selects, and a
+// link to its example message. It adds no actions if the query is invalid or the address would be
+// too long.
 func AddReasonActions(p *pages.Pages, o *page.Reason, all pages.Export) {
 	if o.Sample != "" {
 		o.Sample = p.Home() + "/m/" + o.Sample

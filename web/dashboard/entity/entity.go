@@ -375,7 +375,7 @@ func entitySettings(ctx context.Context, kind engine.EntityKind, c engine.Config
 }
 
 // deletedEntityPage returns the page of a deleted entity. If no record of the entity is left, it
-// returns the error missing.
+// returns the error `missing`.
 func deletedEntityPage(ctx context.Context, p *pages.Pages, at pages.Address, missing error) (view.Page, uint64, error) {
 	s, err := p.Read(ctx, func(broker.Reader) error { return nil })
 	if err != nil {

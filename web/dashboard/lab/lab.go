@@ -200,8 +200,9 @@ func evaluateRules(p *pages.Pages, sub engine.EntityState, m filter.Message) sub
 	return t
 }
 
-// resultOf returns t as the page shows it, with its rules in order. If there are too many, rules
-// that select the message or fail on it are preferred.
+// resultOf returns the result of a subscription as the page shows it, with its rules in order. If
+// there are more than maxRuleResults rules, those that select the message or fail on it are
+// preferred.
 func resultOf(p *pages.Pages, t subscriptionResult, m filter.Message, key string) lab.SubscriptionResult {
 	limits := p.Broker.Limits()
 	edit := func(do, rule string) string {

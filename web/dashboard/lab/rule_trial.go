@@ -56,7 +56,7 @@ func TryRule(r engine.Rule, m filter.Message, l engine.Limits) lab.RuleResult {
 }
 
 // unknown reports whether a filter that does not select a message evaluates to unknown rather than
-// to false. If so, the negated filter does not select the message either (FILT-29).
+// to false, in which case its negation does not select the message either (FILT-29).
 func unknown(r engine.Rule, m filter.Message, l engine.Limits) bool {
 	if r.Filter.Kind != engine.SQLFilter {
 		return false

@@ -31,7 +31,8 @@ type History struct {
 }
 
 // liveHistory returns the history of a message that still exists. A live page is rendered every
-// second, so it reads the history only now and then, and in between adds new events from memory.
+// second, so for a live page it reads the history only if the cached one has expired, and
+// otherwise adds new events from memory to the cached one.
 func liveHistory(ctx context.Context, p *pages.Pages, k engine.Key) History {
 	if view.ClocksFrozen(ctx) {
 		if c, ok := pages.State[historyCache](p).get(k); ok {

@@ -143,7 +143,7 @@ func expiringText(ctx context.Context, n, all int) string {
 }
 
 // mainEntityText names the entity that holds all, or more than half, of the messages that expire
-// within a minute. It says nothing about a single message.
+// within a minute. It returns nothing if there is no such entity or only one message.
 func mainEntityText(ctx context.Context, p *pages.Pages, next []engine.Row, of int, now engine.Instant) []component.Text {
 	by := map[engine.Path]int{}
 	for _, r := range next {

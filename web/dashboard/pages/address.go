@@ -182,8 +182,8 @@ func entityAddress(kind engine.EntityKind, path engine.Path) string {
 	return "/q/" + url.PathEscape(path.Name())
 }
 
-// WithQuery returns p with query parameters set to pairs of name and value. An empty value
-// removes the parameter.
+// WithQuery returns the address with query parameters changed. `pairs` are the names and values of
+// the parameters in turn, and an empty value removes the parameter.
 func (p Address) WithQuery(pairs ...string) Address {
 	q := url.Values{}
 	maps.Copy(q, p.Query)

@@ -156,7 +156,7 @@ func MessageNames(rows []engine.Row) (out []string) {
 	return out
 }
 
-// OneOf returns s if it is one of words, else "".
+// OneOf returns `s` if it is one of `words`, else "".
 func OneOf(s string, words ...string) string {
 	if slices.Contains(words, s) {
 		return s

@@ -8,9 +8,9 @@ import (
 	"mayfly/views/page/admin"
 )
 
-// A RateTracker computes rates from the counts of one rendering of a page and the next. It
-// measures nothing without viewers. The zero value is ready to use, and it is safe for concurrent
-// use.
+// A RateTracker computes rates from the counts at successive renderings of a page, so it measures
+// nothing while the page has no viewers. The zero value is ready to use, and it is safe for
+// concurrent use.
 type RateTracker struct {
 	mu     sync.Mutex
 	counts map[string]rateCount

@@ -26,7 +26,7 @@ func (p *Pages) AccessActionURL(path engine.Path, do string, pairs ...string) st
 }
 
 // AccessURL returns the address of the page of an entity's access rules, or of the namespace's if
-// path is empty.
+// `path` is empty.
 func (p *Pages) AccessURL(path engine.Path) string { return p.AccessActionURL(path, "") }
 
 // ExportURL returns the address in the JSON API of a file with the messages of x.
@@ -130,8 +130,8 @@ func (p *Pages) APIPath() string {
 	return strings.TrimPrefix(u.EscapedPath(), p.Options.Base)
 }
 
-// RuleURL returns the address of an action on a rule, or on no particular rule if name is
-// empty.
+// RuleURL returns the address of the action `do` on the rule `name` of a subscription. `name` is
+// empty for an action that concerns no existing rule.
 func (p *Pages) RuleURL(sub engine.Path, do, name string) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Entity, EntityType: engine.Subscription, Path: sub, Action: do}.WithQuery("rule", name))
 }

@@ -50,8 +50,8 @@ func (r *Events) loadUseHistories(ctx context.Context, at engine.Instant) error 
 	return nil
 }
 
-// UseHistory returns the uses of an entity before the broker recorded uses, and the instant when
-// it began to record them.
+// UseHistory returns the uses of an entity from before the broker began to record uses, and the
+// instant when it began.
 func (r *Events) UseHistory(e engine.SubqueueID) (l useHistory, began engine.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

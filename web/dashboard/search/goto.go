@@ -99,7 +99,8 @@ func (w *goBuilder) add(title string, items ...searchpage.GoItem) {
 	}
 }
 
-// matchesWords reports whether each of words begins a word of one of the texts.
+// matchesWords reports whether each of `words`, which are in lower case, is the beginning of a
+// word in `texts`.
 func matchesWords(words []string, texts ...string) bool {
 	all := strings.FieldsFunc(strings.ToLower(strings.Join(texts, " ")), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' })
 	return !slices.ContainsFunc(words, func(word string) bool {

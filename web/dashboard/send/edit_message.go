@@ -59,7 +59,8 @@ func EditMessageForm(ctx context.Context, p *pages.Pages, at pages.Address, t pa
 	return m, nil
 }
 
-// editableBody returns the body as text for a form, or the reason why it cannot be edited.
+// editableBody returns the body as text for a form. If the body cannot be edited, it returns the
+// reason in `kept` instead.
 func editableBody(ctx context.Context, p *pages.Pages, s message.Snapshot) (kept, text string, err error) {
 	size := locale.Args{"Size": component.Bytes(ctx, s.Unpacked.BodySize)}
 	switch {
