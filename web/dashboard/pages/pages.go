@@ -168,7 +168,7 @@ func (p *Pages) Route(at Address) *Route { return p.table.Route(at) }
 // that all their viewers share.
 func State[T any](p *Pages) *T {
 	kept, _ := p.states.LoadOrStore(reflect.TypeFor[T](), new(T))
-	return kept.(*T) //nolint:forcetypeassert // states are stored by their type
+	return kept.(*T) //nolint:forcetypeassert // kept by its type
 }
 
 // URL returns at as text, including the base path.

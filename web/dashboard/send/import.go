@@ -121,7 +121,7 @@ func importFailure(f exchange.Failure) send.ImportFailure {
 
 // importTargets returns the entities that messages can be imported into.
 func importTargets(ctx context.Context, p *pages.Pages) (out []string) {
-	_ = p.Broker.Read(ctx, func(r broker.Reader) error { //nolint:errcheck // on an error no targets are suggested
+	_ = p.Broker.Read(ctx, func(r broker.Reader) error { //nolint:errcheck // then none are suggested
 		out = nil
 		for _, n := range r.EntityNames() {
 			if n.Kind != engine.Subscription && len(out) < maxImportTargets {
