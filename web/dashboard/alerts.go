@@ -63,7 +63,7 @@ func (d *Handler) tryAlert(c echo.Context, at pages.Address, typed url.Values) e
 	return d.writeForm(c, http.StatusOK, at, pages.FormState{Values: typed})
 }
 
-// changeAlert switches, tests or removes a rule.
+// changeAlert switches a rule on or off, tests it or removes it.
 func (d *Handler) changeAlert(c echo.Context, at pages.Address, _ url.Values) error {
 	if d.alertRules == nil {
 		return pages.ErrPageNotFound

@@ -129,7 +129,7 @@ type bulkAction struct {
 	operation engine.OperationKind // zero for actions that engine.Operation does not have
 	textID    string               // text id of the notice with the number of successes
 	job       job.Kind             // the job for all matching messages; empty if there is none
-	confirms  bool                 // it always asks for confirmation
+	confirms  bool                 // the action always asks for confirmation
 }
 
 var bulkActions = map[string]bulkAction{
@@ -340,16 +340,16 @@ func (d *Handler) resubmitAll(c echo.Context, at pages.Address, typed url.Values
 	return d.redirectBack(c, d.pages.EntityURL(at.EntityType, at.Path), n)
 }
 
-// showUndeliverable shows the dead letters that were not resubmitted because they would have been dropped
-// as duplicates.
+// showUndeliverable redirects to the dead-letter queue at `where`, with a notice of how many dead
+// letters stayed there because the target would have dropped them as duplicates.
 func (d *Handler) showUndeliverable(c echo.Context, at pages.Address, where engine.Path, out bulkResult, n component.Notice) error {
 	so := locale.N(c.Request().Context(), "ui.resubmit.stayed", out.failed["ui.bulk.duplicate"])
 	n.Detail = strings.TrimSpace(so + " " + n.Detail)
 	return d.redirectWithNotice(c, d.pages.EntityURL(at.EntityType, where), n)
 }
 
-// deadLetterPathOf returns the dead-letter queue of the first of the messages that is in one, or other if
-// none is.
+// deadLetterPathOf returns the dead-letter queue that holds the first dead letter among the
+// messages, or `other` if there is no dead letter among them.
 func (d *Handler) deadLetterPathOf(ctx context.Context, keys []engine.Key, other engine.Path) engine.Path {
 	where := other
 	err := d.b.Read(ctx, func(r broker.Reader) error {
@@ -361,7 +361,7 @@ func (d *Handler) deadLetterPathOf(ctx context.Context, keys []engine.Key, other
 		}
 		return nil
 	})
-	if err != nil { // the outcome is reported anyway
+	if err != nil { // the notice is shown anyway
 		return other
 	}
 	return where

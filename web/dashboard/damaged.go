@@ -18,8 +18,8 @@ import (
 // moveAsideBatch is how many damaged messages one turn of the broker moves aside.
 const moveAsideBatch = 1000
 
-// moveDamagedAside moves one damaged message aside, or all of them, once the name of the
-// namespace was typed.
+// moveDamagedAside moves one damaged message aside, or all of them once the user has typed the
+// name of the namespace.
 func (d *Handler) moveDamagedAside(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed}

@@ -11,8 +11,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// disconnect closes a client's connection. It is no error if the connection is already closed.
-// The audit event is written first: if that fails, the connection stays.
+// disconnect closes a client's connection, or shows a notice if it is already closed. It writes
+// the audit event first, and if that fails, the connection stays open.
 func (d *Handler) disconnect(c echo.Context, at pages.Address, _ url.Values) error {
 	ctx := c.Request().Context()
 	all := d.pages.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Connections})

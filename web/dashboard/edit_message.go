@@ -79,7 +79,7 @@ func (d *Handler) editMessage(c echo.Context, at pages.Address, typed url.Values
 		return err
 	}
 	did, err := d.b.Replace(ctx, mv, out, actor(c))
-	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop it
+	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop the edited message
 		t.Errors[page.FieldDuplicate] = errorMessage(err)
 		return d.writeForm(c, http.StatusConflict, at, t)
 	}
@@ -106,7 +106,7 @@ const maxUndoBody = send.MaxEditableBody
 type formerBody struct {
 	bytes     []byte // nil if unchanged or tooLarge
 	unchanged bool   // a stored message still has the same body
-	tooLarge  bool   // it was too large to keep
+	tooLarge  bool   // the body was too large to keep
 }
 
 // readFormerBody returns the body that an edit replaces.
@@ -161,7 +161,7 @@ func (d *Handler) undoMessageEdit(mv engine.Move, did engine.ReplaceResult, befo
 		}
 		switch err := d.b.UndoReplace(ctx, did, out, actor(c)); {
 		case errors.Is(err, engine.ErrMessageNotFound), errors.Is(err, engine.ErrChanged), errors.Is(err, engine.ErrNotAllowed):
-			return undoNotice(ctx, 0, 1, nil), nil // a receiver has locked or settled it
+			return undoNotice(ctx, 0, 1, nil), nil // for example because a receiver has locked or settled the message
 		case err != nil:
 			return withError(component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.undo.none")}, err), nil
 		}

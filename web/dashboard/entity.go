@@ -65,8 +65,9 @@ func (d *Handler) createEntity(c echo.Context, at pages.Address, typed url.Value
 	})
 }
 
-// selfForwardWarning returns a warning if the entity at path would begin to forward to itself, unless
-// at says that the warning was shown (PROP-9). It is zero otherwise.
+// selfForwardWarning returns a warning if a change from the configuration `is` to `next` would
+// make an entity forward to itself (PROP-9). It returns zero if not, or if the query of `at` says
+// that the warning was shown.
 func (d *Handler) selfForwardWarning(ctx context.Context, at pages.Address, path engine.Path, is, next engine.Config) (n component.Notice) {
 	if at.Query.Get(entitypage.QuerySelfForward) != "" {
 		return n
@@ -85,7 +86,8 @@ func (d *Handler) selfForwardWarning(ctx context.Context, at pages.Address, path
 	return n
 }
 
-// withWarningShown returns at with a note that the warning of selfForwardWarning was shown.
+// withWarningShown returns `at` with a query parameter that says that the warning of
+// selfForwardWarning was shown.
 func withWarningShown(at pages.Address) pages.Address {
 	q := url.Values{entitypage.QuerySelfForward: {"1"}}
 	maps.Copy(q, at.Query)
@@ -180,7 +182,7 @@ func checkTypedName(c echo.Context, typed url.Values, name string, t *pages.Form
 	return false
 }
 
-// deleteEntity deletes an entity with everything in it, once its name was typed.
+// deleteEntity deletes an entity with everything in it, once the user has typed its name.
 func (d *Handler) deleteEntity(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	e, err := d.readEntityState(c, at.Path)
@@ -205,8 +207,9 @@ func (d *Handler) deleteEntity(c echo.Context, at pages.Address, typed url.Value
 	return d.redirectWithNotice(c, to, component.Notice{Title: locale.T(ctx, "ui.deleted", locale.Args{"Name": pages.DisplayPath(e.Path)})})
 }
 
-// touchEntity counts as a use of a temporary entity. pinEntity keeps the entity from being
-// deleted when idle, and unpinEntity allows that again (OPS-9).
+// touchEntity records a use of a temporary entity, so that its idle time starts again. pinEntity
+// keeps the entity from being deleted when idle, and unpinEntity allows the deletion again
+// (OPS-9).
 func (d *Handler) touchEntity(c echo.Context, at pages.Address, _ url.Values) error {
 	return d.changeAutoDelete(c, at, d.b.Touch, "ui.touched", nil)
 }
@@ -219,8 +222,8 @@ func (d *Handler) unpinEntity(c echo.Context, at pages.Address, _ url.Values) er
 	return d.changeAutoDelete(c, at, d.b.Unpin, "ui.unpinned", d.b.Pin)
 }
 
-// changeAutoDelete calls do to change an entity's automatic deletion. back undoes that change;
-// nil means that it cannot be undone.
+// changeAutoDelete calls `do` to change an entity's automatic deletion, and redirects back with
+// the notice `says`. The notice offers to undo the change by calling `back`, unless that is nil.
 func (d *Handler) changeAutoDelete(c echo.Context, at pages.Address, do func(ctx context.Context, p engine.Path, actor string) error, says string, back func(ctx context.Context, p engine.Path, actor string) error) error {
 	ctx := c.Request().Context()
 	if err := do(ctx, at.Path, actor(c)); err != nil {

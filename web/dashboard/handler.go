@@ -89,9 +89,9 @@ func New(o Options) *Handler {
 	return d
 }
 
-// prepareContext adds to the request's context, once, what pages need to know about the visitor. It
-// sets the cookies of the form token and the notice, so it must be called before the answer
-// begins.
+// prepareContext adds to the request's context, once, the visitor, language, Safe mode and
+// permissions that pages depend on. It sets the cookies of the form token and the notice, so it
+// must be called before the response begins.
 func (d *Handler) prepareContext(c echo.Context) {
 	const visited = "ui.visited"
 	if c.Get(visited) != nil {
@@ -112,7 +112,7 @@ func (d *Handler) prepareContext(c echo.Context) {
 		}
 	}
 	ctx := view.WithSafeMode(view.WithBase(locale.With(r.Context(), locale.Requested(r)), d.base), d.SafeMode(r))
-	if role := auth.FromRequest(r).Role; role != auth.None { // for an unknown caller nothing is hidden: its requests are refused anyway
+	if role := auth.FromRequest(r).Role; role != auth.None { // pages hide nothing from an unknown caller, whose requests are refused anyway
 		ctx = view.WithPermissions(ctx, d.Allowed(role))
 	}
 	locale.SetHeader(c.Response().Header(), locale.Lang(ctx))
@@ -265,8 +265,8 @@ func (d *Handler) redirectWithNotice(c echo.Context, to string, n component.Noti
 	return c.Redirect(http.StatusSeeOther, to)
 }
 
-// returnURL returns the form's return address, if it is a page of the dashboard, else other. It
-// never leads to another server.
+// returnURL returns the form's return address if it is a page of the dashboard, else `other`. The
+// result never leads to another server.
 func (d *Handler) returnURL(c echo.Context, other string) string {
 	if back, ok := d.pages.ReturnURL(c.Request().PostFormValue("back")); ok {
 		return back
@@ -284,8 +284,9 @@ func (d *Handler) maxFormSize() int64 {
 	return 3*d.b.Limits().MessageSize + 1<<20
 }
 
-// namespaceForm reads a form of a namespace within limits, checks its token, and refuses it if Safe
-// mode does.
+// namespaceForm returns a handler that reads a form of a namespace within limits, checks its
+// token, and calls `h` with its address and values. It refuses the form if Safe mode forbids the
+// action.
 func (d *Handler) namespaceForm(r *pages.Route, h func(c echo.Context, at pages.Address, typed url.Values) error) echo.HandlerFunc {
 	return d.readForm(func(c echo.Context, typed url.Values) error {
 		at, err := d.address(c)
@@ -299,7 +300,8 @@ func (d *Handler) namespaceForm(r *pages.Route, h func(c echo.Context, at pages.
 	})
 }
 
-// serverForm is namespaceForm for a form that belongs to no namespace.
+// serverForm returns the same kind of handler as namespaceForm, for a form that belongs to no
+// namespace.
 func (d *Handler) serverForm(r *pages.Route, h func(c echo.Context, typed url.Values) error) echo.HandlerFunc {
 	return d.readForm(func(c echo.Context, typed url.Values) error {
 		if err := d.checkSafeMode(c, r, pages.Address{}, typed); err != nil {

@@ -26,7 +26,7 @@ import (
 
 const (
 	maxFieldBytes = 64 << 10 // bytes of a field other than the file
-	maxFields     = 32       // number of fields
+	maxFields     = 32       // number of fields that a form may have
 	maxDrained    = 64 << 20 // bytes of a refused upload that are read, so that the browser shows the error
 )
 
@@ -110,8 +110,8 @@ func (d *Handler) parseUpload(r *http.Request, at pages.Address) (typed url.Valu
 	}
 }
 
-// storeUpload stores a part as a file, unless it is empty. before is the file of an earlier part,
-// or nil: a form may have only one.
+// storeUpload stores a part of a form as a file and returns the file. If the part is empty, it
+// returns `before`, the file of an earlier part or nil. A second file is an error.
 func (d *Handler) storeUpload(r *http.Request, at pages.Address, part *multipart.Part, before *exchange.File) (*exchange.File, error) {
 	in := bufio.NewReaderSize(part, 4<<10)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {

@@ -31,7 +31,7 @@ func (d *Handler) readMessageRow(c echo.Context, k engine.Key) (row engine.Row, 
 	return row, now, err
 }
 
-// textNotice returns a notice with a text of the catalogue.
+// textNotice returns a notice whose title is the text with the given id in the viewer's language.
 func textNotice(c echo.Context, id string, args locale.Args) component.Notice {
 	return component.Notice{Title: locale.T(c.Request().Context(), id, args)}
 }
@@ -103,7 +103,8 @@ func (d *Handler) receiveDeferred(c echo.Context, at pages.Address, _ url.Values
 	return d.openReceived(c, got[0])
 }
 
-// lockToken returns the lock token in a form; given is false if it has none.
+// lockToken returns the lock token in a form or, if it has none, in its address. `given` is false
+// if there is none in either.
 func lockToken(at pages.Address, typed url.Values) (t engine.LockToken, given bool, err error) {
 	text := cmp.Or(typed.Get(page.FieldLockToken), at.Query.Get(page.FieldLockToken))
 	if text == "" {
@@ -135,7 +136,7 @@ func (d *Handler) settleWith(c echo.Context, at pages.Address, typed url.Values,
 		return err
 	}
 	if err != nil || row.Message.Token() != t {
-		return engine.Refuse(engine.ErrLockLost, "%s", engine.LockLostText) // the lock is not this message's
+		return engine.Refuse(engine.ErrLockLost, "%s", engine.LockLostText) // the token does not belong to this message's lock
 	}
 	errs, err := d.b.Settle(ctx, s)
 	if err != nil {
@@ -188,7 +189,7 @@ func (d *Handler) writeFieldError(c echo.Context, at pages.Address, typed url.Va
 	return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed, Errors: map[string]component.Text{field: errorMessage(err)}})
 }
 
-// deleteMessage deletes or cancels one message, once that was confirmed.
+// deleteMessage deletes or cancels one message, once the user has confirmed it.
 func (d *Handler) deleteMessage(c echo.Context, at pages.Address, typed url.Values) error {
 	if n, ok := confirmedCount(typed); !ok || n != 1 {
 		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{})
@@ -224,7 +225,7 @@ func (d *Handler) resubmit(c echo.Context, at pages.Address, typed url.Values) e
 		operation.Kind = engine.OperationCopy
 	}
 	is, undo, err := d.operateOnOne(c, row, operation)
-	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop it
+	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop the message
 		at.Action = "resubmit"
 		return d.writeFormError(c, at, pages.FormState{Values: typed}, err)
 	}

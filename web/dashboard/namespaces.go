@@ -111,7 +111,7 @@ func (d *Handler) createNamespace(c echo.Context, typed url.Values) error {
 	return d.redirectWithNotice(c, to, made)
 }
 
-// removeNamespace removes a namespace, once its name was typed.
+// removeNamespace removes a namespace, once the user has typed its name.
 func (d *Handler) removeNamespace(c echo.Context, typed url.Values) error {
 	ctx, name := c.Request().Context(), c.Param("name")
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}

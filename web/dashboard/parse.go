@@ -40,8 +40,8 @@ func parseSignedLength(ctx context.Context, text string) (time.Duration, error) 
 	return parseLength(ctx, text)
 }
 
-// parseDue reads when a message is to become active; zero means at once. field is the name of the
-// field with the error, if any.
+// parseDue returns the time at which a message is to become active, or zero if that is at once.
+// `field` is the name of the field that an error is about.
 func parseDue(ctx context.Context, typed url.Values, now engine.Instant) (at engine.Instant, field string, err error) {
 	switch typed.Get(sendpage.SendSchedule) {
 	case "", "now":

@@ -83,23 +83,23 @@ func (d *Handler) get(h routeHandlers) echo.HandlerFunc {
 }
 
 // form returns a handler that reads a form of a namespace within limits, checks its token, and
-// refuses it if Safe mode does.
+// calls `h`. It refuses the form if Safe mode forbids the action.
 func form(h func(*Handler, echo.Context, pages.Address, url.Values) error) postHandler {
 	return postHandler{serve: func(d *Handler, r *pages.Route, c echo.Context) error {
 		return d.namespaceForm(r, func(c echo.Context, at pages.Address, typed url.Values) error { return h(d, c, at, typed) })(c)
 	}}
 }
 
-// serverForm is form for a form that belongs to no namespace.
+// serverForm returns the same kind of handler as form, for a form that belongs to no namespace.
 func serverForm(h func(*Handler, echo.Context, url.Values) error) postHandler {
 	return postHandler{serve: func(d *Handler, r *pages.Route, c echo.Context) error {
 		return d.serverForm(r, func(c echo.Context, typed url.Values) error { return h(d, c, typed) })(c)
 	}}
 }
 
-// playForm is form for a form that acts on a playback. It checks whether the playback has ended before it
-// reads the form, because the token of a form from before a restart is invalid, and its playback has
-// ended with the restart.
+// playForm returns the same kind of handler as serverForm, for a form that acts on a playback.
+// Before it reads the form, it redirects to the scenes if the playback has ended: after a restart,
+// the form's token is invalid too, but its error would not explain that the playback has ended.
 func playForm(h func(*Handler, echo.Context, *demo.Playback, url.Values) error) postHandler {
 	return postHandler{serve: func(d *Handler, r *pages.Route, c echo.Context) error {
 		p, err := d.scenes.Playback(c.Param("play"))

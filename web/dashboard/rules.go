@@ -69,7 +69,7 @@ func (d *Handler) editRule(c echo.Context, at pages.Address, typed url.Values) e
 	return d.saveRule(c, at, t, r, "ui.rule.saved", d.b.ReplaceRule)
 }
 
-// saveRule saves a rule with do, or shows the form again if the rule is invalid.
+// saveRule saves a rule by calling `do`, or shows the form again if the rule is invalid.
 func (d *Handler) saveRule(
 	c echo.Context, at pages.Address, t pages.FormState, r engine.Rule, says string,
 	do func(ctx context.Context, sub engine.Path, r engine.Rule, actor string) error,
@@ -114,15 +114,15 @@ func (d *Handler) tryRule(c echo.Context, at pages.Address, typed url.Values) er
 	return d.writeForm(c, http.StatusOK, at, t)
 }
 
-// parseTrialMessage reads the message to try a rule on. ok is false if the broker would not accept it;
-// t gets the reason.
+// parseTrialMessage reads the message to try a rule on. `ok` is false if the broker would not
+// accept the message, in which case the reason is in `t`.
 func (d *Handler) parseTrialMessage(ctx context.Context, t *pages.FormState) (m engine.Content, ok bool) {
 	read := pages.FormState{Values: t.Values, Errors: map[string]component.Text{}}
 	compiled, seed, _, err := d.parseMessageForm(ctx, read, 0)
 	refused := component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong")}
 	if compiled != nil && len(read.Errors) == 0 && err == nil {
 		m, err = compiled.Head(1, 0, seed)
-		m.MessageID = t.Values.Get(send.SendMessageID) // without the generated one
+		m.MessageID = t.Values.Get(send.SendMessageID) // not the generated message id
 	}
 	if len(read.Errors) > 0 {
 		maps.Copy(t.Errors, read.Errors)

@@ -128,7 +128,7 @@ func (d *Handler) confirmRemoveScene(c echo.Context) error {
 	return d.writePage(c, http.StatusOK, p)
 }
 
-// removeScene removes an added scene, once that was confirmed.
+// removeScene removes an added scene, once the user has confirmed it.
 func (d *Handler) removeScene(c echo.Context, typed url.Values) error {
 	ctx, id := c.Request().Context(), c.Param("scene")
 	if n, ok := confirmedCount(typed); !ok || n != 1 {

@@ -67,7 +67,7 @@ func (d *Handler) startScene(c echo.Context, _ url.Values) error {
 func shownStep(typed url.Values) (int, error) {
 	n, err := strconv.Atoi(typed.Get(layout.FieldStep))
 	if err != nil || n < 0 {
-		return 0, pages.ErrPageNotFound // not in the strip
+		return 0, pages.ErrPageNotFound // not offered by the scene bar
 	}
 	return n, nil
 }
@@ -118,7 +118,7 @@ func (d *Handler) leaveScene(c echo.Context, p *demo.Playback, _ url.Values) err
 func (d *Handler) turnClock(c echo.Context, p *demo.Playback, typed url.Values) error {
 	rate, err := strconv.Atoi(typed.Get(layout.FieldRate))
 	if err != nil || !slices.Contains(broker.ClockRates(), rate) {
-		return pages.ErrPageNotFound // not in the strip
+		return pages.ErrPageNotFound // not offered by the scene bar
 	}
 	if err := p.SetClockRate(c.Request().Context(), rate, actor(c)); err != nil {
 		return d.redirectToWatch(c, p, err)
@@ -130,7 +130,7 @@ func (d *Handler) turnClock(c echo.Context, p *demo.Playback, typed url.Values) 
 func (d *Handler) advanceClock(c echo.Context, p *demo.Playback, typed url.Values) error {
 	ctx, m := c.Request().Context(), demo.Moment(typed.Get(layout.FieldMoment))
 	if !slices.Contains(demo.Moments(), m) {
-		return pages.ErrPageNotFound // not in the strip
+		return pages.ErrPageNotFound // not offered by the scene bar
 	}
 	to, err := p.JumpTo(ctx, m, actor(c))
 	switch {

@@ -118,8 +118,8 @@ func (d *Handler) parseID(ctx context.Context, t pages.FormState, field string) 
 	return text
 }
 
-// sendAll sends the messages of m in batches within the broker's limits, and returns how many the
-// broker has accepted, also with an error.
+// sendAll sends the messages of the draft `m` in batches within the broker's limits. It returns
+// how many messages the broker has accepted, even if there is an error.
 func (d *Handler) sendAll(ctx context.Context, who string, to engine.Path, m *template.CompiledDraft, now engine.Instant, seed template.Seed) (sent int, err error) {
 	const batchMost = 100
 	half := d.b.Limits().BatchSize / 2 // room for headers and properties
@@ -183,7 +183,7 @@ func (d *Handler) renameTemplate(c echo.Context, at pages.Address, typed url.Val
 	return d.redirectWithNotice(c, d.pages.URL(at), component.Notice{Title: locale.T(ctx, "templates.renamed", locale.Args{"Name": to})})
 }
 
-// removeTemplate deletes a template, once that was confirmed.
+// removeTemplate deletes a template, once the user has confirmed it.
 func (d *Handler) removeTemplate(c echo.Context, at pages.Address, typed url.Values) error {
 	name := typed.Get(sendpage.SendTemplate)
 	if n, ok := confirmedCount(typed); !ok || n != 1 {

@@ -55,9 +55,9 @@ func (h *sessionLocks) put(k sessionLockKey, s *broker.Session) {
 	h.locks[k] = s
 }
 
-// receiveSession receives the next message of a session: the named one, else the next
-// available one. Its lock is kept until it expires or is released, and the message is settled
-// on its own page.
+// receiveSession receives the next message of the session `id` or, if that is nil, of the next
+// available session. The session's lock is kept until it expires or is released. The message is
+// settled on its own page.
 func (d *Handler) receiveSession(c echo.Context, at pages.Address, id *string) error {
 	ctx, by := c.Request().Context(), actor(c)
 	var s *broker.Session
@@ -169,8 +169,8 @@ func (d *Handler) setSessionState(c echo.Context, at pages.Address, typed url.Va
 	return d.redirectToSession(c, at, id, "ui.state.set")
 }
 
-// readState decodes the session state entered in the form, or returns a message that says what is
-// wrong with it.
+// readState decodes the session state that was entered in the form as text or in hexadecimal.
+// `wrong` is the error to show beside the field, or zero.
 func readState(ctx context.Context, f entitypage.StateForm) (state string, wrong component.Text) {
 	switch f.As {
 	case entitypage.StateHex:

@@ -41,10 +41,11 @@ type LinkRequest struct {
 	Lifetime  time.Duration
 }
 
-// presentationCookie has the key of the presentation that this browser has begun.
+// presentationCookie is the cookie with the key of the presentation that a browser has begun.
 const presentationCookie = "mayfly_talk"
 
-// setPresentationCookie stores a key in the browser for age seconds, or deletes it.
+// setPresentationCookie stores a key in the browser for `age` seconds, or deletes it if `age` is
+// negative.
 func (d *Handler) setPresentationCookie(c echo.Context, key string, age int) {
 	r := c.Request()
 	auth.SetCookie(c.Response(), r, &http.Cookie{
@@ -53,7 +54,7 @@ func (d *Handler) setPresentationCookie(c echo.Context, key string, age int) {
 }
 
 // followPresentation redirects to the presenter's page or, if there is no presenter, to the
-// overview, where the script waits. Without a script, a follower just gets that page.
+// overview, where the script waits for one. Without the script, the browser stays on that page.
 func (d *Handler) followPresentation(c echo.Context) error {
 	to := d.pages.Home()
 	if is := d.presentations.State(c.Param("id")); is.Page != "" {
@@ -178,8 +179,8 @@ func (d *Handler) endPresentation(c echo.Context) {
 	d.presentations.Stop(key)
 }
 
-// revokeLink revokes a link; revoking an unknown link succeeds. Other failures are logged: the
-// link then stays valid until it expires.
+// revokeLink revokes a link, or does nothing if the link no longer exists. It logs any other
+// failure, after which the link stays valid until it expires.
 func (d *Handler) revokeLink(c echo.Context, l presentation.Link) {
 	if d.links == nil || l.ID == "" {
 		return

@@ -80,7 +80,7 @@ func (d *Handler) createToken(c echo.Context, kind token.Kind, typed url.Values)
 	return d.writeComponent(c, http.StatusOK, p.Full())
 }
 
-// parseToken reads the properties of a key; errors go to t.Errors.
+// parseToken reads the form of a token or a link. Errors go to t.Errors.
 func (d *Handler) parseToken(c echo.Context, kind token.Kind, t *pages.FormState) token.Request {
 	ctx, typed := c.Request().Context(), t.Values
 	w := token.Request{Name: strings.TrimSpace(typed.Get(adminpage.TokenName)), Namespace: strings.ToLower(typed.Get(adminpage.TokenSpace))}

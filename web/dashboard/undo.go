@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// undoLifetime is how long an operation can be undone. Pages offer it for ten seconds; without
-	// a script the button stays, and a page takes time to load.
+	// undoLifetime is how long an operation can be undone. Pages offer the undo for ten seconds,
+	// but without a script the button stays, and a page takes time to load.
 	undoLifetime = time.Minute
-	// maxUndos is how many operations can be undone at once, of all users: the oldest is
-	// dropped first.
+	// maxUndos is how many operations of all users together can be undone. One more drops the
+	// oldest.
 	maxUndos = 200
 )
 
@@ -59,7 +59,7 @@ func (u *undoStore) keep(now engine.Instant, back func(echo.Context) (component.
 	return word
 }
 
-// take returns the undo of a word, if it has not expired.
+// take returns the undo with the given word, unless it has expired or was taken before.
 func (u *undoStore) take(now engine.Instant, word string) (func(echo.Context) (component.Notice, error), bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *Handler) undoOperation(c echo.Context, at pages.Address, _ url.Values) 
 	return d.redirectBack(c, d.pages.Home(), n)
 }
 
-// keepUndo returns the address at which back is called.
+// keepUndo stores an undo, and returns the address that calls `back` when a form is sent to it.
 func (d *Handler) keepUndo(back func(echo.Context) (component.Notice, error)) string {
 	return d.pages.UndoURL(d.undos.keep(engine.At(time.Now()), back))
 }
@@ -122,8 +122,8 @@ func (d *Handler) undoReversal(was job.UndoRecord) string {
 	})
 }
 
-// undoNotice returns the notice of an undo: back messages were restored and left were not. why is
-// the error of one of the latter, or nil if there is none.
+// undoNotice returns the notice of an undo that restored `back` messages and could not restore
+// `left` messages. `why` is the error of one that it could not restore, or nil if there is none.
 func undoNotice(ctx context.Context, back, left int, why error) component.Notice {
 	n := component.Notice{Title: locale.N(ctx, "ui.undone", back)}
 	if left == 0 {

@@ -13,8 +13,8 @@ const (
 	signInSessionsPath = "/sessions"
 )
 
-// displayedUser returns who for display on pages. Only a user with a session can sign out, and only a
-// link visitor can drop the link.
+// displayedUser returns the caller `who` for display on pages. Only a user with a session can sign
+// out, and only a link visitor can drop the link.
 func displayedUser(who auth.Caller, base string) layout.User {
 	u := layout.User{Name: who.Name, Role: who.Role.String()}
 	if who.Method == auth.Link {

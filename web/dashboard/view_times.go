@@ -14,14 +14,15 @@ import (
 // count as use (IDLE-7).
 const viewNoteInterval = time.Minute
 
-// viewTimes remembers when entities were last viewed. Its zero value is ready to use; it is safe
-// for concurrent use.
+// viewTimes remembers when a view of each entity was last noted. Its zero value is ready to use,
+// and it is safe for concurrent use.
 type viewTimes struct {
 	mu   sync.Mutex
-	last map[string]time.Time // by folded path
+	last map[string]time.Time // time of the last noted view, by folded path of the entity
 }
 
-// shouldNote reports whether a view of path at now must be noted, and remembers it if so.
+// shouldNote reports whether a view of the entity at `path` must be noted, because none was noted
+// within viewNoteInterval before `now`. If so, it remembers this view as noted.
 func (v *viewTimes) shouldNote(path string, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

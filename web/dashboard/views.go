@@ -14,7 +14,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// saveView saves columns under a name, shows them without saving, or only rearranges the form.
+// saveView saves the selected columns as a view, shows a list with them without saving, or only
+// shows the form again with rearranged columns.
 func (d *Handler) saveView(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed}

@@ -24,8 +24,9 @@ import (
 const (
 	activityPageSize   = 50
 	activitySearchTime = 90 * time.Millisecond // time limit of the search for the events of a page
-	// activityFresh is how long a result may be used while more events happen, and activityMaxAge
-	// while none do. The latter is limited because events that leave the history go unnoticed.
+	// activityFresh is how long a live page may use a cached result although more events have
+	// happened, and activityMaxAge how long any page may if none have. The latter is limited
+	// because the cache does not notice events that leave the history.
 	activityFresh  = time.Second
 	activityMaxAge = time.Minute
 	// maxActivityResults is how many filters have a cached result.
@@ -82,9 +83,9 @@ func Activity(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	return m, s.Event, nil
 }
 
-// ParseFilter returns the filter of an activity page or an export of it. A subscription may be named
-// as pages show it: prices/eu. A parameter that cannot be read is left out, and the map has an
-// error under its name.
+// ParseFilter returns the filter of an activity page or an export of it. A subscription may be
+// named as pages show it: prices/eu. A parameter that cannot be read is left out of the filter,
+// and the map has an error under the parameter's name.
 func ParseFilter(ctx context.Context, p *pages.Pages, at pages.Address) (history.Filter, map[string]error, error) {
 	q := maps.Clone(at.Query)
 	q.Del(history.ParamMessage)
@@ -117,7 +118,7 @@ func cutLast(s string) (before, after string, ok bool) {
 // An activityResult is a cached result of a filter. It is immutable.
 type activityResult struct {
 	part history.Page
-	n    uint64 // the last event that it may include
+	n    uint64 // number of the latest event when the search began
 	at   engine.Instant
 }
 
@@ -161,8 +162,8 @@ func findEvents(ctx context.Context, p *pages.Pages, f history.Filter) (staleabl
 		n = p.Events.LastServerEventNumber()
 	}
 	if found, ok := pages.State[activityCache](p).get(f); ok {
-		// Live pages may show events a little late if these happen all the time or take long
-		// to find; a request for the page never gets late results.
+		// Live pages may show events a little late if events happen all the time or take long to
+		// find. A request for the page never gets late results.
 		late := view.ClocksFrozen(ctx) && (f.Scope == history.All || f.Text != "" || f.Actor != "")
 		switch age := s.Now.Sub(found.at).Abs(); {
 		case found.n == n && age < activityMaxAge:
@@ -297,8 +298,8 @@ func groupName(g history.Group) string {
 	}[g]
 }
 
-// DeletionOf returns the event with which a deleted entity was removed. It searches the history
-// if the event is not in memory any more.
+// DeletionOf returns the event that recorded the deletion of an entity, or false if there is none.
+// It searches the history if the event is no longer in memory.
 func DeletionOf(ctx context.Context, p *pages.Pages, path engine.Path) (engine.HistoryEvent, bool) {
 	if g, ok := p.Events.Deletion(path); ok {
 		return g, true

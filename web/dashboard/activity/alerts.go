@@ -382,8 +382,9 @@ func alertValues(r alert.Rule) url.Values {
 	return v
 }
 
-// Toasts returns the latest alerts as notifications over a page. It leaves out alerts up to the
-// number in at's query.
+// Toasts returns the alerts of the last minute as notifications over a page. It leaves out alerts
+// up to the number in the address's `after` parameter, and only counts those beyond the first
+// maxToasts.
 func Toasts(ctx context.Context, p *pages.Pages, at pages.Address) activity.AlertToasts {
 	who, _ := ctx.Value(pages.VisitorKey{}).(pages.Visitor)
 	m := activity.AlertToasts{CSRF: who.CSRF, All: AlertsURL(p), Back: AlertsURL(p)}

@@ -29,7 +29,7 @@ func Metrics(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, 
 // stepsInRow is how many steps a row of the table sums up.
 const stepsInRow = 6
 
-// EntityMetrics returns the figures of an entity, or of the namespace if path is empty.
+// EntityMetrics returns the figures of an entity, or of the namespace if `path` is empty.
 func EntityMetrics(p *pages.Pages, at pages.Address, path engine.Path, now engine.Instant) activity.MetricsData {
 	span, name := stats.Hour, "hour"
 	if at.Query.Get("within") == "day" {

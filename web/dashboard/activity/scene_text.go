@@ -12,8 +12,8 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// translateReason returns t with its reason in the viewer's language, if the reason is a text of
-// a scene or of the engine.
+// translateReason returns the event record with its reason in the viewer's language, if the reason
+// is a text of a scene or of the engine.
 func translateReason(ctx context.Context, p *pages.Pages, t recent.EventRecord) recent.EventRecord {
 	switch t.Kind {
 	case engine.EventScenePlayed:

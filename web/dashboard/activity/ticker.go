@@ -159,8 +159,8 @@ func TickerEvent(ctx context.Context, p *pages.Pages, l recent.TickerEntry) comp
 	return e
 }
 
-// sentence returns the text of an event. The name of its single message is a link to href, if
-// there is one, and the server's own English words are a separate piece.
+// sentence returns the text of an event in pieces. The name of a single message is a link to
+// `href` unless that is empty. Otherwise a reason in the server's own English is a separate piece.
 func sentence(ctx context.Context, how eventStyle, n int, t recent.EventRecord, href string) []component.Text {
 	if how.textID == "" { // a later version added this kind
 		return []component.Text{pages.PlainText(t.Kind.String())}

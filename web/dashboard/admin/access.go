@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	maxAccessOwners = 100 // entities with rules of their own, on the page
+	maxAccessOwners = 100 // entities with rules of their own that the page lists
 	// accessRefresh is how often rules are read again while a viewer has the page open.
 	accessRefresh = 2 * time.Second
 )
 
-// accessOwner returns the entity whose rules a page shows; empty means the namespace.
+// accessOwner returns the entity whose rules a page shows, or "" for the rules of the namespace.
+// The error is ErrPageNotFound for an invalid path.
 func accessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) {
 	if !at.Query.Has("entity") {
 		return "", nil
@@ -34,7 +35,8 @@ func accessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) {
 	return path, nil
 }
 
-// readAccess reads the rules of an entity, or of the namespace if path is empty.
+// readAccess reads the rules of an entity, or of the namespace if `path` is empty. It returns
+// ErrPageNotFound for a subscription or a subqueue, which have no rules.
 func readAccess(p *pages.Pages, r broker.Reader, path engine.Path) (in admin.AccessOwnerRef, rules []engine.AccessRule, err error) {
 	in.All = p.Home() + "/access"
 	if path == "" {
@@ -46,7 +48,7 @@ func readAccess(p *pages.Pages, r broker.Reader, path engine.Path) (in admin.Acc
 		return in, nil, err
 	}
 	if e.Kind == engine.Subscription || path.IsDeadLetter() {
-		return in, nil, pages.ErrPageNotFound // they have no rules
+		return in, nil, pages.ErrPageNotFound // subscriptions and subqueues have no access rules
 	}
 	in.Name, in.Href, in.Here = string(e.Path), p.EntityURL(e.Kind, e.Path), p.AccessActionURL(e.Path, "")
 	return in, e.Config.AuthorizationRules, nil
@@ -117,8 +119,8 @@ func grantedRights(r engine.Rights) []string {
 	return r.Names()
 }
 
-// AccessOwner returns the entity whose rules a page shows; empty means the namespace. The
-// error is ErrPageNotFound for an invalid path.
+// AccessOwner returns the entity whose rules a page shows, or "" for the rules of the namespace.
+// The error is ErrPageNotFound for an invalid path.
 func AccessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) { return accessOwner(p, at) }
 
 // AccessKeys returns the page of a rule's keys. It is not live and has no address: it is the
@@ -169,8 +171,9 @@ func accessRule(ctx context.Context, p *pages.Pages, at pages.Address, in *admin
 	return path, r, nil
 }
 
-// withKey returns a connection string with another rule and key, limited to an entity if path is
-// set. It is empty if the string cannot hold them.
+// withKey returns a connection string with its rule and key replaced, limited to the entity at
+// `path` unless that is empty. It returns "" if the string or the key is empty, or if a name or
+// key contains a semicolon.
 func withKey(connection, rule, key string, path engine.Path) string {
 	if connection == "" || key == "" || strings.ContainsAny(rule+key, ";") {
 		return ""

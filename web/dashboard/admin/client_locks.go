@@ -17,10 +17,10 @@ const maxClientLocks = 50
 
 // A clientSnapshot is the broker's state that a client's page needs.
 type clientSnapshot struct {
-	entities map[engine.Path]engine.EntityState // entities where it has links or locks
-	sessions map[sessionRef]engine.SessionRow   // sessions that it holds
+	entities map[engine.Path]engine.EntityState // entities where the client has links or locks
+	sessions map[sessionRef]engine.SessionRow   // sessions that the client has locked
 	locked   []engine.Row
-	complete bool // locked is complete
+	complete bool // locked has all messages that the client has locked
 }
 
 // A sessionRef identifies a session.

@@ -22,10 +22,10 @@ import (
 
 const (
 	connectionsOnPage = 50
-	maxClientEntities = 3   // entities of a client, in the table
-	maxLinks          = 500 // of a client, on its page
+	maxClientEntities = 3   // entities shown per client in the table
+	maxLinks          = 500 // links shown on the page of a client
 	maxNameBytes      = 80  // bytes of the names that clients give themselves
-	maxShortName      = 28  // bytes of such a name in a list, because many are long and random
+	maxShortName      = 28  // bytes of such a name in a list, as many names are long and random
 	// connectionsRefresh is how often connections are read again while a viewer has a page with
 	// them open.
 	connectionsRefresh = 500 * time.Millisecond
@@ -81,7 +81,7 @@ func connectionsLede(ctx context.Context, m admin.Connections, q connections.Que
 	}
 	var lede []component.Text
 	switch {
-	case q.Entity != "" && more: // how many there are is unknown
+	case q.Entity != "" && more: // the number of all clients at the entity is unknown
 		return nil
 	case q.Entity != "":
 		lede = append(lede, pages.StrongText(locale.N(ctx, "connections.lede.at", n, locale.Args{"Entity": pages.DisplayPath(q.Entity)})), pages.PlainText(". "))
@@ -91,7 +91,7 @@ func connectionsLede(ctx context.Context, m admin.Connections, q connections.Que
 		lede = append(lede, pages.StrongText(locale.N(ctx, "connections.lede", m.All)), pages.PlainText(". "))
 	}
 	switch {
-	case more || q.Before != 0: // the locks of the others are unknown
+	case more || q.Before != 0: // the locks of clients on other pages are unknown
 	case locks == 0:
 		lede = append(lede, pages.PlainText(locale.T(ctx, "connections.lede.none")))
 	case n == 1:
@@ -235,7 +235,8 @@ func ConfirmDisconnect(ctx context.Context, p *pages.Pages, at pages.Address, t 
 }
 
 // LockHolder returns the name shown for the holder of a lock, and the address of its page if it is
-// connected. Locks outlive connections.
+// connected. The name says so if the client has disconnected, because a lock outlives its
+// connection.
 func LockHolder(ctx context.Context, p *pages.Pages, actor string) (name, href string) {
 	name, href, gone := ClientOf(ctx, p, actor)
 	if gone {
@@ -265,7 +266,8 @@ func ClientOf(ctx context.Context, p *pages.Pages, actor string) (name, href str
 	return own, connectionURL(p, c.ID), false
 }
 
-// nameFromActor returns the name that a connected client gives itself.
+// nameFromActor returns the name that an AMQP client gives itself, which follows
+// connections.Prefix in its actor. ok is false for any other actor.
 func nameFromActor(actor string) (name string, ok bool) {
 	if len(actor) <= len(connections.Prefix) || actor[:len(connections.Prefix)] != connections.Prefix {
 		return "", false
@@ -274,7 +276,7 @@ func nameFromActor(actor string) (name string, ok bool) {
 }
 
 // EntityClients returns some of the clients with links to an entity: its receivers and its
-// senders. more is the address of the page that lists all of them.
+// senders. `more` is the address of the page that lists all of them.
 func EntityClients(p *pages.Pages, path engine.Path) (receivers, senders []entity.Client, more string) {
 	if p.Options.Clients == nil {
 		return nil, nil, ""

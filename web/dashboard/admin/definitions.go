@@ -26,8 +26,8 @@ const maxProblems = 50
 // A ConfigUpload is an uploaded Config.json and its validation.
 type ConfigUpload struct {
 	Text     string
-	Problems topology.Problems // errors in it
-	Checked  bool              // Steps are the dry run's result
+	Problems topology.Problems // errors in Text
+	Checked  bool              // Steps holds the result of the dry run
 	Steps    []topology.Step
 	Topology topology.Topology
 	Refused  component.Notice

@@ -18,7 +18,8 @@ import (
 	"mayfly/web/presentation"
 )
 
-// ShareLifetimes returns the lifetimes offered for an audience's link; the second is the default.
+// ShareLifetimes returns the lifetimes offered for the link that an audience follows. The second
+// is the default.
 func ShareLifetimes() []time.Duration {
 	return []time.Duration{time.Hour, 4 * time.Hour, 12 * time.Hour}
 }
@@ -28,8 +29,8 @@ type ShareState struct {
 	pages.FormState
 	Name      string   // default name
 	Addresses []string // addresses at which other machines reach the dashboard, as URLs
-	Active    bool     // Link was given to others; its URL may be unknown
-	Key       string   // of the presentation, for the tab that leads it
+	Active    bool     // there is a presentation with Link, whose URL may be unknown
+	Key       string   // key of the presentation, which the presenting tab needs
 	Link      presentation.Link
 	State     presentation.State
 	Ended     bool // the presentation has just ended

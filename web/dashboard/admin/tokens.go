@@ -16,8 +16,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// TokenLifetimes returns the lifetimes offered for a new token or link; the first is the default.
-// Zero means until it is revoked.
+// TokenLifetimes returns the lifetimes offered for a new token or link, the default first. A token
+// with lifetime zero is valid until it is revoked.
 func TokenLifetimes(kind token.Kind) []time.Duration {
 	const day = 24 * time.Hour
 	if kind == token.Link {
@@ -67,8 +67,8 @@ func tokensShell(ctx context.Context, p *pages.Pages, title string) layout.Shell
 	return sh
 }
 
-// TokenForm returns the form for a token or a link that who creates. listens are the addresses
-// at which other machines reach the dashboard, as URLs.
+// TokenForm returns the form with which the caller `who` creates a token or a link. `listens` are
+// the addresses at which other machines reach the dashboard, as URLs.
 func TokenForm(ctx context.Context, p *pages.Pages, kind token.Kind, who auth.Caller, listens []string, t pages.FormState) admin.TokenForm {
 	m := admin.TokenForm{
 		Link: kind == token.Link, To: p.TokensURL("/new"), All: p.TokensURL(""), FormToken: rand.Text(), Typed: t.FirstValues(), Errors: t.Errors, Refused: t.Refused,

@@ -13,7 +13,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// Confirm returns the question that confirms an action on an entity.
+// Confirm returns the page that asks to confirm an action on an entity, without counts.
 func Confirm(ctx context.Context, p *pages.Pages, at pages.Address, e Snapshot, t pages.FormState, verb operate.Verb) operate.Confirm {
 	at.EntityType, at.Path = e.Kind, e.Path
 	return operate.Confirm{
@@ -22,7 +22,8 @@ func Confirm(ctx context.Context, p *pages.Pages, at pages.Address, e Snapshot, 
 	}
 }
 
-// ReadEntityWith reads an entity and calls more in the same turn of the broker. more may be nil.
+// ReadEntityWith reads an entity and then, unless it is nil, calls `more` in the same turn of the
+// broker.
 func ReadEntityWith(ctx context.Context, p *pages.Pages, path engine.Path, more func(broker.Reader, *Snapshot) error) (Snapshot, error) {
 	var e Snapshot
 	_, err := p.Read(ctx, func(r broker.Reader) (err error) {

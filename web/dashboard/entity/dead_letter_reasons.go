@@ -35,8 +35,8 @@ const (
 type deadLetterSummary struct {
 	*deadletters.Report
 
-	made    time.Time     // by the machine's clock: the broker's may be stopped
-	count   int64         // dead letters in the entity at that time
+	made    time.Time     // time of the machine's clock, because the broker's may be stopped
+	count   int64         // number of dead letters in the entity at that time
 	reasons []page.Reason // most frequent first, without addresses
 }
 
@@ -139,8 +139,8 @@ func (d *deadLetterSummary) sum() {
 	slices.SortStableFunc(d.reasons, func(a, b page.Reason) int { return b.N - a.N })
 }
 
-// rows returns the dead letters with a reason, and with an error text unless text is empty, that
-// still exist, from b.From on.
+// rows returns up to b.Limit dead letters with the given reason, from b.From on. Unless `text` is
+// empty, their error text must be equal to it. Dead letters that no longer exist are left out.
 func (d *deadLetterSummary) rows(r broker.Reader, b engine.Browse, reason, text string) (rows []engine.Row, err error) {
 	if d.Report == nil {
 		return nil, nil
@@ -187,8 +187,9 @@ func deadLetterReasons(p *pages.Pages, at pages.Address, d *deadLetterSummary, n
 	return out
 }
 
-// AddReasonActions adds to o actions on all messages that a search finds, and a link to an
-// example message.
+// AddReasonActions adds to `o` the addresses of actions on all messages that `all` selects, and a
+// link to its example message. It adds no actions if the query is invalid or the address would be
+// too long.
 func AddReasonActions(p *pages.Pages, o *page.Reason, all pages.Export) {
 	if o.Sample != "" {
 		o.Sample = p.Home() + "/m/" + o.Sample

@@ -67,11 +67,11 @@ func Entities(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	return m, s.Event, nil
 }
 
-// entitiesRefresh is how long a table stays valid if its filter depends on the time.
+// entitiesRefresh is how often a table is read again if its filter depends on the time.
 const entitiesRefresh = 5 * time.Second
 
-// filterEntities parses the table's filter. For an invalid text it uses the longest valid
-// beginning.
+// filterEntities parses the table's filter and adds its terms and further keys to `m`. If the
+// filter is invalid, it returns the longest valid beginning and sets m.Wrong.
 func filterEntities(p *pages.Pages, at pages.Address, m *entity.Entities) *search.EntityQuery {
 	q, err := search.ParseEntities(m.Query)
 	base := m.Query
@@ -184,7 +184,7 @@ func sortEntities(all []listedEntity, by entity.Column, down bool) {
 	slices.SortStableFunc(all, func(a, b listedEntity) int {
 		x, y := keys[a.ID], keys[b.ID]
 		if moments && (x == 0) != (y == 0) {
-			return cmp.Compare(y, x) // those without a time come last
+			return cmp.Compare(y, x) // entities without a time come last
 		}
 		if down {
 			return cmp.Compare(y, x)

@@ -27,12 +27,12 @@ import (
 // A Snapshot is the broker's state that an entity's page needs.
 type Snapshot struct {
 	listedEntity
-	Topic        engine.EntityState // if the entity is a subscription
+	Topic        engine.EntityState // the topic, if the entity is a subscription
 	Rows         []engine.Row       // one more than the page shows, if there are more
 	deadLetters  *deadLetterSummary // for the dead-letter tab
 	expiringSoon engine.HorizonSpan // messages that expire within a minute
 	forwarding   forwardings
-	columnChoice list.ColumnChoice // columns, on tabs with messages
+	columnChoice list.ColumnChoice // the chosen columns, on tabs that list messages
 
 	sessions       []engine.SessionRow // for the sessions tab, queued ones first
 	queuePositions map[string]int      // positions of queued sessions
@@ -87,7 +87,7 @@ func Entity(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 	if err := fillTab(ctx, p, at, &m, e, s.Now); err != nil {
 		return nil, 0, err
 	}
-	if p.Options.Clients != nil || tab == page.TabDeferred || tab == page.TabLocked || tab == page.TabMessages || len(m.Forwarding.In)+len(m.Forwarding.Out) > 0 { // expired messages stay there for a while, and a forwarding target may become available
+	if p.Options.Clients != nil || tab == page.TabDeferred || tab == page.TabLocked || tab == page.TabMessages || len(m.Forwarding.In)+len(m.Forwarding.Out) > 0 { // clients, expired messages that stay, and forwarding targets can change without an event
 		return pages.Refreshing{Page: m, Every: time.Second}, s.Event, nil
 	}
 	if tab == page.TabDeadLetters && sum.count != e.Counts.DeadLetter { // the summary is out of date
@@ -356,8 +356,8 @@ func tabLede(ctx context.Context, m *entity.Entity, e Snapshot) []component.Text
 	return nil
 }
 
-// hasNoEffect reports whether prop has no effect on an entity that forwards its messages to
-// another one, or to none if forwardTo is empty (TTL-18, IDLE-12, IDLE-13).
+// hasNoEffect reports whether a property has no effect because the entity forwards its messages to
+// `forwardTo` (TTL-18, IDLE-12, IDLE-13). An empty `forwardTo` means that it does not forward.
 func hasNoEffect(prop engine.Property, forwardTo string) bool {
 	return forwardTo != "" && (prop.Name == "DefaultMessageTimeToLive" || prop.Name == "AutoDeleteOnIdle")
 }
@@ -375,7 +375,7 @@ func entitySettings(ctx context.Context, kind engine.EntityKind, c engine.Config
 }
 
 // deletedEntityPage returns the page of a deleted entity. If no record of the entity is left, it
-// returns the error missing.
+// returns the error `missing`.
 func deletedEntityPage(ctx context.Context, p *pages.Pages, at pages.Address, missing error) (view.Page, uint64, error) {
 	s, err := p.Read(ctx, func(broker.Reader) error { return nil })
 	if err != nil {

@@ -214,9 +214,9 @@ func sameProperty(prop engine.Property, kind engine.EntityKind, l engine.Limits,
 	return prop.Set(&c, l, kind, trimPropertySpaces(prop, text)) == nil && prop.Text(c) == prop.Text(stored)
 }
 
-// ParseConfig reads a form into an entity's configuration. Create-only properties change only
-// for a new entity, and unchanged values stay even if they are not allowed any more. The
-// errors are by field.
+// ParseConfig reads a form into an entity's configuration. Create-only properties change only for
+// a new entity, and unchanged values stay even if they are no longer allowed. The map has the
+// errors by field.
 func ParseConfig(kind engine.EntityKind, is engine.Config, create Creation, l engine.Limits, typed url.Values) (engine.Config, map[string]component.Text) {
 	c, wrong := is, map[string]component.Text{}
 	for _, prop := range engine.Properties(kind) {

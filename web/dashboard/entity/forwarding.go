@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxSources is how many forwarding entities the page of their target names.
+	// maxSources is how many of the entities that forward to an entity its page names.
 	maxSources = 12
 	// scannedDeadLetters is how many dead letters are examined to separate those still to be
 	// forwarded from those that stay.
@@ -36,8 +36,8 @@ type forwardSourceCache struct {
 	byTarget map[string][]forwardSource // by the folded path of the target; nil if not read yet
 }
 
-// sourcesOf returns the entities that forward to path. It reads all entities only after one of
-// them has changed.
+// sourcesOf returns the entities that forward to the entity at `path`. It reads all entities only
+// after one of them has changed.
 func sourcesOf(ctx context.Context, p *pages.Pages, path engine.Path) ([]forwardSource, error) {
 	p.Events.WaitFor(ctx, p.Broker.Events().Last())
 	shaped := p.Events.LastEntityEventNumber()
@@ -73,13 +73,13 @@ func sourcesOf(ctx context.Context, p *pages.Pages, path engine.Path) ([]forward
 // A forwardings holds the forwarding that an entity's page shows.
 type forwardings struct {
 	in, out []forwarding
-	omitted int // sources that are left out
+	omitted int // number of sources that are left out
 }
 
 // A forwarding is the forwarding of messages, or of dead letters, from one entity to another.
 type forwarding struct {
 	from, to      engine.EntityState // to is zero if the target does not exist
-	name          engine.Path        // of the target, as configured
+	name          engine.Path        // name of the target, as configured
 	dead          bool
 	waiting       int
 	nextSize      int64          // bytes of the first waiting message; zero if unknown
@@ -103,7 +103,7 @@ func (e *Snapshot) readForwarding(r broker.Reader, from []forwardSource) error {
 	for _, s := range from {
 		state, err := r.State(s.path)
 		if err != nil {
-			continue // it was deleted meanwhile
+			continue // the source has been deleted meanwhile
 		}
 		if err := add(&e.forwarding.in, state, s.dead); err != nil {
 			return err
@@ -165,8 +165,8 @@ func (s *forwarding) scan(rows []engine.Row) {
 	s.hopsExhausted = stays && s.waiting == 0
 }
 
-// forwardingArrow returns s as the page of its source draws it or, with in, the page of its
-// target.
+// forwardingArrow returns a forwarding as its source's page draws it, or as its target's page does
+// if `in` is true.
 func forwardingArrow(p *pages.Pages, s forwarding, in bool, now engine.Instant) entity.ForwardingArrow {
 	a := entity.ForwardingArrow{Name: pages.DisplayPath(s.name), Dead: s.dead, Waiting: s.waiting, Blocked: s.blockedBy(now)}
 	switch {

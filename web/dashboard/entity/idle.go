@@ -71,8 +71,8 @@ func useText(ctx context.Context, u engine.Use) string {
 	return what
 }
 
-// activityName returns an activity in the viewer's language; one without a translation keeps the
-// engine's name.
+// activityName returns the name of an activity in the viewer's language, or the engine's name if
+// there is no translation.
 func activityName(ctx context.Context, what string) string {
 	id, ok := map[string]string{
 		"create": "use.create", "update": "use.update", "delete subscription": "use.delete.subscription",

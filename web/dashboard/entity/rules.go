@@ -196,8 +196,8 @@ func prefillRuleForm(ctx context.Context, p *pages.Pages, at pages.Address, t *p
 	return nil
 }
 
-// FillFrom puts a message into the fields of a form. It returns false if the message is not
-// known any more.
+// FillFrom puts a message into the fields of a form. It returns false if FindTrialMessage does not
+// find the message.
 func FillFrom(ctx context.Context, p *pages.Pages, typed url.Values, k engine.Key) (known bool, err error) {
 	s, known, err := lab.FindTrialMessage(ctx, p, k)
 	if known {

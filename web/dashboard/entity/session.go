@@ -25,7 +25,7 @@ type sessionSnapshot struct {
 	row   engine.SessionRow
 	state string
 	set   bool
-	n     int // messages in it, in any state
+	n     int // number of messages in the session, in any state
 }
 
 // Session returns the page of a session.

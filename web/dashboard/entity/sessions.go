@@ -74,7 +74,8 @@ func positionsOf(line []string) map[string]int {
 	return turns
 }
 
-// queuePosition returns a session's position in the queue, or zero if it is not queued.
+// queuePosition returns a session's position in the queue, maxQueueCounted+1 if it is further back
+// than the queue was counted, or zero if it is not queued.
 func queuePosition(turns map[string]int, row engine.SessionRow, now engine.Instant) int {
 	if n := turns[row.ID]; n > 0 || row.Active == 0 || row.LockedUntil > now || len(turns) < maxQueueCounted {
 		return n

@@ -20,7 +20,7 @@ import (
 
 const (
 	maxSubscriptionResults = 50 // subscriptions whose results are shown
-	maxRuleResults         = 25 // rules of each that are shown
+	maxRuleResults         = 25 // rules shown per subscription
 )
 
 // Lab returns the page where filters are tried.
@@ -38,7 +38,7 @@ func WithForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 type labSnapshot struct {
 	topics []string
 	topic  engine.EntityState   // the selected topic; its Kind is zero if there is none
-	subs   []engine.EntityState // of the topic, if a message is tried
+	subs   []engine.EntityState // subscriptions of the topic, if a message is tried
 }
 
 func labPage(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState) (view.Page, uint64, error) {
@@ -145,8 +145,8 @@ type subscriptionResult struct {
 	failed       bool // a rule could not be parsed or evaluated
 }
 
-// rank sorts the most interesting subscriptions first: those that take the message, then those
-// whose rules fail on it.
+// rank returns a subscription's place in the sort order: first those that take the message, then
+// those with a rule that fails on it, then the others.
 func (t subscriptionResult) rank() int {
 	switch {
 	case t.copies > 0:
@@ -158,9 +158,9 @@ func (t subscriptionResult) rank() int {
 	}
 }
 
-// outcome returns the results of all subscriptions for a message; key is the message that the
-// form was filled from, if any. Every rule is evaluated, and there may be many, so this
-// happens outside the broker's turn and ends when ctx does.
+// outcome returns the results of all subscriptions for a message. `key` is the key of the stored
+// message that the form was filled from, or "". As outcome evaluates every rule, of which there
+// may be many, it runs outside the broker's turn and stops with an error when ctx is done.
 func outcome(ctx context.Context, p *pages.Pages, subs []engine.EntityState, m filter.Message, key string) (lab.Outcome, error) {
 	out := lab.Outcome{Tried: true}
 	all := make([]subscriptionResult, 0, len(subs))
@@ -188,7 +188,7 @@ func evaluateRules(p *pages.Pages, sub engine.EntityState, m filter.Message) sub
 	trials := make([]engine.RuleTrial, 0, len(sub.Rules))
 	for _, r := range sub.Rules {
 		trial, err := engine.TryRule(r, m, p.Broker.Limits())
-		if err != nil { // it selects nothing
+		if err != nil { // a rule with an error selects nothing
 			t.failed = true
 			continue
 		}
@@ -200,8 +200,9 @@ func evaluateRules(p *pages.Pages, sub engine.EntityState, m filter.Message) sub
 	return t
 }
 
-// resultOf returns t as the page shows it, with its rules in order. If there are too many, rules
-// that select the message or fail on it are preferred.
+// resultOf returns the result of a subscription as the page shows it, with its rules in order. If
+// there are more than maxRuleResults rules, those that select the message or fail on it are
+// preferred.
 func resultOf(p *pages.Pages, t subscriptionResult, m filter.Message, key string) lab.SubscriptionResult {
 	limits := p.Broker.Limits()
 	edit := func(do, rule string) string {

@@ -51,17 +51,17 @@ func ParseRule(ctx context.Context, t *pages.FormState, l engine.Limits) engine.
 	return r
 }
 
-// UnixLines returns a text of several lines as it is stored: browsers send CRLF.
+// UnixLines replaces the CRLF line ends that browsers send with LF, as texts are stored.
 func UnixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// filterKinds maps the words of forms to kinds of filters; an empty word means the true
+// filterKinds maps the words of forms to kinds of filters. A form without a word selects the true
 // filter.
 var filterKinds = map[lab.RuleKind]engine.FilterKind{
 	"": engine.TrueFilter, lab.FilterTrue: engine.TrueFilter, lab.FilterFalse: engine.FalseFilter,
 	lab.FilterSQL: engine.SQLFilter, lab.FilterCorrelation: engine.CorrelationFilter,
 }
 
-// RuleKind returns a kind of filter in the word of forms, or "" for a kind added by a later
+// RuleKind returns the word for a kind of filter in forms, or "" for a kind added by a later
 // version.
 func RuleKind(k engine.FilterKind) lab.RuleKind {
 	switch k {

@@ -29,7 +29,7 @@ func TryRule(r engine.Rule, m filter.Message, l engine.Limits) lab.RuleResult {
 		j.Text = r.Filter.Text
 	}
 	t, err := engine.TryRule(r, m, l)
-	if err != nil { // such a rule selects nothing
+	if err != nil { // a rule with an error selects nothing
 		j.Result, j.Error = component.Failed, pages.ToSentence(err.Error())
 		return j
 	}
@@ -55,8 +55,8 @@ func TryRule(r engine.Rule, m filter.Message, l engine.Limits) lab.RuleResult {
 	return j
 }
 
-// unknown reports whether a filter that does not select a message is neither true nor false
-// for it: then its negation does not select it either (FILT-29).
+// unknown reports whether a filter that does not select a message evaluates to unknown rather than
+// to false, in which case its negation does not select the message either (FILT-29).
 func unknown(r engine.Rule, m filter.Message, l engine.Limits) bool {
 	if r.Filter.Kind != engine.SQLFilter {
 		return false

@@ -48,7 +48,7 @@ func unmatchedRow(p *pages.Pages, s recent.UnmatchedMessage, now engine.Instant)
 type TrialMessage struct {
 	key     engine.Key
 	At      engine.Instant
-	topic   engine.Path // the topic it was sent to; empty means none
+	topic   engine.Path // the topic that the message was sent to; empty means none
 	Content engine.Content
 }
 
@@ -57,7 +57,8 @@ func (s TrialMessage) Sample(now engine.Instant) lab.Sample {
 	return lab.Sample{Key: pages.KeyText(s.key), Subject: shorten.To(s.Content.Subject, 200), ID: shorten.To(s.Content.MessageID, 128), At: s.At.Time(), Now: now.Time()}
 }
 
-// UnmatchedTrial returns a message that no subscription took, to try a rule on.
+// UnmatchedTrial returns a message that no subscription took, to try a rule on. It returns false
+// if the message's content cannot be decoded.
 func UnmatchedTrial(s recent.UnmatchedMessage) (TrialMessage, bool) {
 	c, err := s.Content.Content()
 	return TrialMessage{s.Key, s.At, s.Topic, c}, err == nil
@@ -89,7 +90,8 @@ func FindTrialMessage(ctx context.Context, p *pages.Pages, k engine.Key) (s Tria
 	return s, ok, nil
 }
 
-// TrialMessageOf returns the message of a row, to try a rule on.
+// TrialMessageOf returns the message of a row, to try a rule on. ok is false if the row has no
+// content or it cannot be decoded.
 func TrialMessageOf(r engine.Row) (s TrialMessage, ok bool) {
 	c, err := r.Content.Content()
 	if err != nil || r.Content == "" {

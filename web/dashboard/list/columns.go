@@ -23,10 +23,10 @@ import (
 // A ColumnChoice is the choice of columns of a list, from its address or a view.
 type ColumnChoice struct {
 	List    columns.List
-	Columns []columns.Column // empty means the list's own
-	name    string           // of the view they come from; empty means none
+	Columns []columns.Column // empty means the list's default columns
+	name    string           // name of the view that the columns come from; empty means none
 	problem component.Text   // why the requested columns are not shown
-	views   []columns.View   // for this list
+	views   []columns.View   // saved views for this list
 }
 
 // ChooseColumns determines the columns of a list: those in the address, else those of the view it
@@ -85,8 +85,8 @@ func ColumnMenu(ctx context.Context, p *pages.Pages, at pages.Address, c ColumnC
 	return m
 }
 
-// FillColumns adds the cells of the chosen columns to a table's rows, and the headings to the
-// table. rows and to have the same order.
+// FillColumns adds the cells of the chosen columns to the table rows in `to`, which have the same
+// order as `rows`, and the headings to the table.
 func FillColumns(ctx context.Context, p *pages.Pages, m *list.MessageColumns, c ColumnChoice, rows []engine.Row, to []*list.MessageRow, now engine.Instant) error {
 	inside, err := bodyValues(ctx, p, c.Columns, rows, now)
 	if err != nil {
@@ -184,8 +184,8 @@ func (g *bodyValueCache) put(k bodyColumn, v columns.Value) {
 	g.values[k] = v
 }
 
-// bodyValues returns the values of the columns that need bodies. Bodies are read outside the
-// broker's turns, and only those of one page.
+// bodyValues returns the values of the columns that need bodies. It reads bodies outside the
+// broker's turns, and only those of the rows on one page.
 func bodyValues(ctx context.Context, p *pages.Pages, shown []columns.Column, rows []engine.Row, now engine.Instant) (map[bodyColumn]columns.Value, error) {
 	shown = slices.DeleteFunc(slices.Clone(shown), func(c columns.Column) bool { return !c.NeedsBody() })
 	out := map[bodyColumn]columns.Value{}
@@ -211,7 +211,7 @@ func bodyValues(ctx context.Context, p *pages.Pages, shown []columns.Column, row
 	for _, d := range unread {
 		body, err := smallBody(ctx, p, d)
 		if errors.Is(err, engine.ErrMessageNotFound) {
-			continue // it was removed meanwhile
+			continue // the message has been removed meanwhile
 		}
 		if err != nil {
 			return nil, err
@@ -249,8 +249,8 @@ const (
 	sampledRows         = 100
 	sampledBodies       = 20
 	maxSuggestedColumns = 40 // suggested properties, and as many suggested body members
-	sampledSubqueues    = 20 // subqueues, for a list of several
-	sampledPerSubqueue  = 20 // messages of each subqueue
+	sampledSubqueues    = 20 // subqueues sampled for a list of several
+	sampledPerSubqueue  = 20 // messages sampled from each subqueue
 )
 
 // suggestColumns returns the properties and body members of some messages of a list: the columns that

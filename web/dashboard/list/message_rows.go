@@ -19,8 +19,8 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// StateOf returns the state of a message. Dead letters and deferred messages keep that state
-// while locked; the lock is shown separately.
+// StateOf returns the state of a message for display. A locked dead letter or deferred message is
+// shown in that state rather than as locked, because pages show its lock separately.
 func StateOf(r engine.Row, now engine.Instant) page.State {
 	m := r.Message
 	switch {
@@ -89,7 +89,7 @@ func pills(preview string) (out []list.Pill) {
 	}
 	d := json.NewDecoder(strings.NewReader(preview))
 	d.UseNumber()
-	var path []string // of the objects that are open, outermost first
+	var path []string // keys of the objects that are open, outermost first
 	key, wantKey := "", true
 	if _, err := d.Token(); err != nil {
 		return nil
@@ -110,7 +110,7 @@ func pills(preview string) (out []list.Pill) {
 				}
 				path, wantKey = path[:len(path)-1], true
 			default:
-				return out // list items have no names
+				return out // array elements have no names
 			}
 			continue
 		case string:

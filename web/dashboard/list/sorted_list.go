@@ -24,7 +24,7 @@ import (
 // or filtered by a query, it is not live: each request examines messages outside the broker's
 // turns, and the page shows how many it has examined (dashboard §3.2).
 const (
-	maxSorted = 50_000          // messages that are examined
+	maxSorted = 50_000          // number of messages that are examined
 	sortTime  = 2 * time.Second // time limit for examining them
 )
 
@@ -38,13 +38,14 @@ type listOrder struct {
 	problem string // the error of the query
 }
 
-// IsStatic reports whether the list differs from the live one.
+// IsStatic reports whether a valid query or an order other than by ascending sequence number makes
+// the list differ from the live one.
 func (o listOrder) IsStatic() bool {
 	return o.problem == "" && (o.text != "" || o.by != (columns.Column{}) || o.down)
 }
 
-// ParseOrder reads the order from a list's address. An unsortable column means by sequence
-// number.
+// ParseOrder reads the order and the filter from a list's address. If the list cannot be sorted by
+// the column, the order is by sequence number.
 func ParseOrder(at pages.Address) (o listOrder) {
 	o.text = strings.TrimSpace(at.Query.Get(page.SearchText))
 	if _, err := search.Parse(o.text); err != nil {
@@ -148,7 +149,7 @@ func Sorted(ctx context.Context, p *pages.Pages, at pages.Address, m *entity.Ent
 // that the page may not show.
 type sortEntry struct {
 	key engine.Key
-	n   int           // its position by sequence number
+	n   int           // the message's position by sequence number
 	v   columns.Value // the value to sort by
 }
 
@@ -178,7 +179,7 @@ func (o listOrder) sort(all []sortEntry) {
 }
 
 // rowsOfEntries returns the current rows of entries, without messages that have left the subqueue
-// where.
+// `where`.
 func rowsOfEntries(ctx context.Context, p *pages.Pages, where engine.Path, of []sortEntry) (rows []engine.Row, err error) {
 	err = p.Broker.Read(ctx, func(r broker.Reader) error {
 		rows = rows[:0]

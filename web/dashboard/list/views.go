@@ -46,10 +46,10 @@ func viewRow(p *pages.Pages, v columns.View) list.ViewRow {
 
 // A ViewEdit is the submitted form of a view.
 type ViewEdit struct {
-	View     columns.View // with the selected columns that are valid
-	Original columns.View // the view as it was loaded into the form; an empty name means that there was none
+	View     columns.View // the submitted view, with the selected columns that are valid
+	Original columns.View // the stored view as it was when the form was opened; its Name is empty for a new view
 	Columns  []columns.Column
-	Hidden   []columns.Column // those of Columns that are not selected
+	Hidden   []columns.Column // the columns in Columns that are not selected
 	Back     pages.Address    // the list to return to; its Kind is zero if there is none
 }
 
@@ -115,7 +115,8 @@ func (a *ViewEdit) moveColumn(deed string) {
 	}
 }
 
-// URLWith returns the address of a list with a view, or with the columns shown if view is empty.
+// URLWith returns the address of a list with the saved view named `view` or, if that is empty,
+// with the columns in `shown`.
 func URLWith(p *pages.Pages, at pages.Address, view string, shown []columns.Column) string {
 	at = at.WithQuery(list.FieldView, view, list.FieldColumn, "")
 	if view == "" {
@@ -248,7 +249,8 @@ func confirmDeleteView(ctx context.Context, p *pages.Pages, at pages.Address) (v
 	}, nil
 }
 
-// ReadColumnChoice is ChooseColumns in a turn of its own, for lists that are not made in one turn.
+// ReadColumnChoice calls ChooseColumns in a turn of its own, for pages whose list is not read in a
+// single turn.
 func ReadColumnChoice(ctx context.Context, p *pages.Pages, at pages.Address, kind columns.List) (c ColumnChoice, err error) {
 	err = p.Broker.Read(ctx, func(r broker.Reader) error { c = ChooseColumns(ctx, r, at, kind); return nil })
 	return c, err

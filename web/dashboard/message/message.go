@@ -31,7 +31,7 @@ import (
 
 const (
 	bodyShown = 1 << 20 // bodies up to this size are read whole
-	bodyHead  = 4 << 10 // of a larger body only the beginning is read
+	bodyHead  = 4 << 10 // bytes read of a larger body, from its beginning
 )
 
 // A Snapshot is the broker's state that a message's page needs.
@@ -61,7 +61,7 @@ func Message(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, 
 	if lock := at.Query.Get("lock"); lock != "" && !out.Hold.Until.IsZero() && m.Message.Token().String() == lock {
 		out.Token = lock
 	}
-	if !view.ClocksFrozen(ctx) { // a body is not live: it never changes
+	if !view.ClocksFrozen(ctx) { // a live update needs no body, because a body never changes
 		from, _ := pages.ParseNumber(at.Query.Get(message.HexFrom)) // anything else means the beginning
 		if err = body(ctx, p, m, int64(min(from, math.MaxInt64)), &out.Body); err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
 			return nil, 0, err
@@ -255,7 +255,7 @@ func removedMessagePage(ctx context.Context, p *pages.Pages, at pages.Address) (
 		return out, s.Event, nil
 	}
 	last, kind := final.Path, engine.Queue
-	if final.Kind == engine.EventUnmatched { // no subscription took it, so it was only in its topic
+	if final.Kind == engine.EventUnmatched { // no subscription took the message, so it was only in its topic
 		kind = engine.Topic
 	}
 	if e := c.last; e.Kind != 0 {
@@ -281,7 +281,7 @@ func removedMessagePage(ctx context.Context, p *pages.Pages, at pages.Address) (
 	out.Ended, out.TimelineLimits = removalEntry(ctx, p, c, final, last), timelineLimits(p, c)
 	out.Related, out.MoreRelated = relatedMessages(ctx, p, at.Key, final.Content, c.events)
 	out.Timeline = timelineEntries(ctx, p, c.events)
-	if !recent.RemovesMessage(final.Kind) && final.Kind != engine.EventMoved && !out.Ended.At.IsZero() { // it has no final event of its own
+	if !recent.RemovesMessage(final.Kind) && final.Kind != engine.EventMoved && !out.Ended.At.IsZero() { // the message has no final event of its own
 		out.Timeline = append(out.Timeline, out.Ended)
 	}
 	out.Timeline, out.Damaged = pages.MarkDates(out.Timeline, s.Now), damaged
@@ -302,7 +302,7 @@ func removalEntry(ctx context.Context, p *pages.Pages, c History, final recent.E
 	with := removingEvent(ctx, p, final)
 	switch with.Kind {
 	case engine.EventPurged:
-		id, args["Entity"] = "message.ended.purged", pages.DisplayPath(with.Path) // maybe of dead letters only
+		id, args["Entity"] = "message.ended.purged", pages.DisplayPath(with.Path) // the purge may have removed dead letters only
 	case engine.EventEntityDeleted:
 		id = "message.ended.deleted"
 	case engine.EventEntityAutoDeleted:

@@ -31,7 +31,8 @@ type History struct {
 }
 
 // liveHistory returns the history of a message that still exists. A live page is rendered every
-// second, so it reads the history only now and then, and in between adds new events from memory.
+// second, so for a live page it reads the history only if the cached one has expired, and
+// otherwise adds new events from memory to the cached one.
 func liveHistory(ctx context.Context, p *pages.Pages, k engine.Key) History {
 	if view.ClocksFrozen(ctx) {
 		if c, ok := pages.State[historyCache](p).get(k); ok {
@@ -90,8 +91,8 @@ func (l *historyCache) put(k engine.Key, c History) {
 	l.histories[k] = cachedHistory{c, time.Now()}
 }
 
-// historyOf combines the history and this process's memory of a message; either may lack
-// events. An event in both appears once.
+// historyOf combines the events of a message in the history with those in memory, as either may
+// lack some. An event in both appears once.
 func historyOf(ctx context.Context, p *pages.Pages, k engine.Key) (c History) {
 	c.events = p.Events.MessageEvents(k)
 	last, left := p.Events.Removal(k)
@@ -120,8 +121,8 @@ func historyOf(ctx context.Context, p *pages.Pages, k engine.Key) (c History) {
 	return c
 }
 
-// historyGaps returns the gaps of the history between a message's first event and its removal, or
-// now if it was not removed.
+// historyGaps returns the gaps of the history since a message's first event, until its removal if
+// it has been removed.
 func historyGaps(ctx context.Context, p *pages.Pages, life []recent.EventRecord) (gaps []recent.EventRecord) {
 	if len(life) == 0 {
 		return nil
@@ -131,7 +132,7 @@ func historyGaps(ctx context.Context, p *pages.Pages, life []recent.EventRecord)
 		From: slices.MinFunc(life, recent.EventRecord.Compare).At, Until: slices.MaxFunc(life, recent.EventRecord.Compare).At + 1,
 	}
 	if !recent.RemovesMessage(slices.MaxFunc(life, recent.EventRecord.Compare).Kind) {
-		q.Until = 0 // more may have happened since
+		q.Until = 0 // gaps after the last event count, too
 	}
 	events, err := p.Broker.History(ctx, q)
 	if err != nil {
@@ -155,11 +156,11 @@ func (c History) lastEvent() recent.EventRecord {
 	return recent.EventRecord{}
 }
 
-// removingEvent returns the deletion of an entity or the purge that removed a message without a
-// final event of its own: the first one at its subqueue after the message's last recorded
-// event, because later ones found it gone. A purge with a filter may have spared the message,
-// though: if others follow such a purge, it is unknown which one removed it. The kind is zero
-// if there is none.
+// removingEvent returns the purge or entity deletion that removed a message without a final event
+// of its own. That is the first purge or deletion at the message's subqueue after the message's
+// last recorded event. A purge with a filter may have left the message, however: if other purges
+// or deletions follow it, it is unknown which one removed the message. In this case, and if there
+// is no such event, the Kind of the result is zero.
 func removingEvent(ctx context.Context, p *pages.Pages, final recent.EventRecord) recent.EventRecord {
 	with, several := firstRemoval(ctx, p, final)
 	if several && with.Kind == engine.EventPurged && with.Reason != "" {
@@ -175,7 +176,7 @@ func firstRemoval(ctx context.Context, p *pages.Pages, final recent.EventRecord)
 		return recent.EventRecord{}, false
 	}
 	place := final.Path
-	if final.To != "" && final.Kind != engine.EventCopied { // the copy went there, not the message
+	if final.To != "" && final.Kind != engine.EventCopied { // only the copy went to final.To
 		place = final.To
 	}
 	first := func(e engine.HistoryEvent) {
@@ -215,7 +216,8 @@ func firstRemoval(ctx context.Context, p *pages.Pages, final recent.EventRecord)
 	return with, several
 }
 
-// removesMessagesOf reports whether a purge, or the deletion of an entity, removed the messages in place.
+// removesMessagesOf reports whether a purge, or the deletion of an entity, removed messages of the
+// subqueue `place`.
 func removesMessagesOf(place engine.Path, e engine.HistoryEvent) bool {
 	if e.Kind == engine.EventPurged {
 		return e.Path.Fold() == place.Fold() // a purge has the path of the subqueue

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxRelated is how many related messages a page lists, and maxRelatedSteps at how many
-	// instants of a message's life it looks for them.
+	// maxRelated is how many related messages a page lists, and maxRelatedSteps how many instants
+	// of a message's life are searched for them.
 	maxRelated      = 20
 	maxRelatedSteps = 10
 	// maxRelatedEvents is how many events of one instant are read.
@@ -23,10 +23,10 @@ const (
 // resubmittedCopy is the reason of the event that creates a copy (OPS-2).
 const resubmittedCopy = "resubmitted copy"
 
-// relatedMessages returns the messages that share k's content: the message that k was copied
-// from, copies of k, and the other copies that a topic made of the same message. They are found
-// by their events in the history and in memory, at the same instant as an event of k, so a
-// message without such an event is missing. more reports that there are more than are shown.
+// relatedMessages returns the messages with the same content as the message `k`: the message that
+// it was copied from, copies of it, and the other copies that a topic made of the same message. It
+// finds them by events in the history and in memory at the same instant as an event of `k`, so it
+// misses messages without such an event. `more` reports whether there are more than it returns.
 func relatedMessages(ctx context.Context, p *pages.Pages, k, content engine.Key, past []recent.EventRecord) (out []message.RelatedMessage, more bool) {
 	known := map[engine.Key]bool{k: true}
 	steps := 0
@@ -75,8 +75,8 @@ func createsCopies(k engine.EventKind) bool {
 	}
 }
 
-// relation returns how t's message is related to that of own, if both events happened at the
-// same instant, or "" if t does not show how its message began.
+// relation returns how the message of the event `t` is related to that of the event `own`, which
+// happened at the same instant. It returns "" if `t` does not show how its message was created.
 func relation(own, t recent.EventRecord) message.Relation {
 	switch {
 	case t.Kind == engine.EventCopied && own.Kind == engine.EventSent:

@@ -27,9 +27,8 @@ const (
 	maxCurlBody = 5 << 20
 )
 
-// resendSamples returns programs that send a message again to the entity it was sent to; for a
-// subscription's message that is the topic. Properties added by settlements and rules are left
-// out.
+// resendSamples returns programs that send a message again to its queue or topic, or to the topic
+// of its subscription. They leave out properties that settlements and rules have added.
 func resendSamples(ctx context.Context, p *pages.Pages, m Snapshot, b message.Body) message.Resend {
 	if m.Unpacked.BodyKind != engine.DataBody {
 		return message.Resend{UnsupportedBody: true}

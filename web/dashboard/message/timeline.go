@@ -22,8 +22,8 @@ func timeline(ctx context.Context, p *pages.Pages, m Snapshot, past []recent.Eve
 	return pages.MarkDates(append(out, future(ctx, m, now)...), now)
 }
 
-// stepsBefore returns steps that no event in past shows, as far as they follow from the message
-// itself.
+// stepsBefore returns the steps that the message itself proves but that no event in `past`
+// records.
 func stepsBefore(ctx context.Context, p *pages.Pages, m Snapshot, past []recent.EventRecord) (out []component.TimelineStep) {
 	known := func(kinds ...engine.EventKind) bool {
 		for _, t := range past {

@@ -95,7 +95,7 @@ func shortestTerm(terms []component.TTLTerm) int {
 	return at
 }
 
-// sameTTL compares durations, allowing for rounding to a millisecond.
+// sameTTL reports whether two durations are equal, allowing for rounding to a millisecond.
 func sameTTL(a, b time.Duration) bool {
 	return a.Round(time.Millisecond) == b || (a-b).Abs() <= time.Millisecond
 }

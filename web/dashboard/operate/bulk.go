@@ -13,7 +13,7 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// bulkVerbs maps bulk actions to the questions that confirm them.
+// bulkVerbs returns the verb of each bulk action's confirmation page.
 func bulkVerbs() map[string]operate.Verb {
 	return map[string]operate.Verb{
 		"bulk/delete": operate.DeleteMessages, "bulk/cancel": operate.CancelSchedule, "bulk/dead-letter": operate.MoveToDeadLetter, "bulk/extend": operate.Extend,

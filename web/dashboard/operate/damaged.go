@@ -38,7 +38,7 @@ func Damaged(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, 
 		return nil, 0, err
 	}
 	m.Shell = p.LiveShell(ctx, at, s, locale.T(ctx, "damaged.title"))
-	m.Shell.Banner.Go = component.Link{} // this is the page it links to
+	m.Shell.Banner.Go = component.Link{} // the banner would link to this page
 	m.MoveAll = p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.DamagedMessages, Action: "move-aside"})
 	if len(all) > len(m.Rows) {
 		m.Pages.Note = locale.N(ctx, "pager.note", len(all), locale.Args{"Shown": locale.Number(ctx, len(m.Rows))})

@@ -18,7 +18,7 @@ const maxDuplicateChecks = 1000
 // same id (DUP-2, DUP-10).
 type expectedDrops struct {
 	rows     []engine.Row
-	entities []string // the entities that would drop them, without repetition
+	entities []string // names of the entities that would drop the messages, without repetition
 }
 
 // findExpectedDrops returns the expected drops of rows. It skips messages that are not dead

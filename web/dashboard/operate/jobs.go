@@ -109,7 +109,8 @@ func jobKinds() (all []string) {
 	return all
 }
 
-// ParsePlan reads the form of a job. now is the instant it is read at. Errors go into t.
+// ParsePlan reads the form of a job. A time to which the job reschedules messages must be after
+// `now`. Errors go into t.
 func ParsePlan(ctx context.Context, t *pages.FormState, now engine.Instant, l engine.Limits) job.Plan {
 	if t.Errors == nil {
 		t.Errors = map[string]component.Text{}

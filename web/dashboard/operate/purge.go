@@ -49,10 +49,10 @@ func purgeableCount(c engine.Counts, s page.State) int64 {
 // A PurgeSelection describes what a purge removes from an entity and its dead-letter subqueue.
 type PurgeSelection struct {
 	Path        engine.Path
-	Classes     []engine.Class // of the entity itself
+	Classes     []engine.Class // classes to remove from the entity itself
 	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty means none
-	Locked      int64          // locked dead letters, which stay
-	Count       int64          // messages to remove, without locked ones
+	Locked      int64          // number of locked dead letters, which stay
+	Count       int64          // number of messages to remove, without locked ones
 }
 
 // DeadClasses returns the classes of messages that a dead-letter subqueue can hold.
@@ -86,7 +86,7 @@ func SelectPurge(e engine.EntityState, chosen []string) (p PurgeSelection, ok bo
 	return p, len(chosen) > 0 && !both
 }
 
-// Preview counts what a purge with a filter would do, examining about most messages.
+// Preview counts what a purge with the filter `only` would do, examining about `most` messages.
 func (p PurgeSelection) Preview(ctx context.Context, b *broker.Broker, only *engine.MessageFilter, most int64) (all broker.PurgePreview, err error) {
 	if len(p.Classes) > 0 {
 		if all, err = b.PreviewPurge(ctx, p.Path, p.Classes, only, most); err != nil {
@@ -144,8 +144,8 @@ func firstPurgeable(e engine.EntityState) []string {
 	return nil
 }
 
-// firstPurged returns the first few messages that a purge removes. With a filter, keys are the
-// keys of these messages.
+// firstPurged returns the first few messages that a purge removes. If it has a filter, these are
+// the messages with the given keys, as far as they still exist.
 func firstPurged(ctx context.Context, p *pages.Pages, of PurgeSelection, only *engine.MessageFilter, keys []engine.Key) (out []listpage.MessageRow, err error) {
 	var rows []engine.Row
 	s, err := p.Read(ctx, func(r broker.Reader) error {

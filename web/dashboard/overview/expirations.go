@@ -92,13 +92,13 @@ func Expirations(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pa
 // A boardFilter is the filter of the expiry board.
 type boardFilter struct {
 	fate   string // "dead", "lost"; empty means both
-	bucket int    // of the horizon; -1 means all
+	bucket int    // index of the bucket of the horizon; -1 means all
 }
 
 func (c boardFilter) all() bool { return c.fate == "" && c.bucket < 0 }
 
-// matching returns up to most of the messages of all that c selects and that still exist, in the
-// same order.
+// matching returns up to `most` of the messages in `all` that the filter selects and that still
+// exist, in the same order.
 func (c boardFilter) matching(r broker.Reader, all []expiringMessage, most int) (out []engine.Row) {
 	from, upto := engine.Instant(0), engine.Forever
 	if c.bucket > 0 {
@@ -183,8 +183,8 @@ func expirationsLede(ctx context.Context, h component.ExpiryHorizon, next []engi
 	}
 }
 
-// expiredRow returns a message that has just expired; dead means it is still in the
-// dead-letter subqueue.
+// expiredRow returns the row of a message that has just expired. If `dead` is true, the message is
+// still in the dead-letter subqueue, and the row links to it there.
 func expiredRow(p *pages.Pages, t recent.EventRecord, dead bool, now engine.Instant) overview.ExpiredRow {
 	e := overview.ExpiredRow{
 		Key: t.ID(), Subject: t.Name, Entity: pages.DisplayPath(t.Path), Href: p.MessageURL(t.Key),

@@ -71,7 +71,8 @@ func edges(now engine.Instant, entities int) (at []engine.Instant, parts int) {
 	return at, parts
 }
 
-// buckets sums up the engine's counts between edges by bucket.
+// buckets returns the buckets of the horizon. It adds up the engine's counts of each bucket's
+// slices, of which a bucket has `parts`.
 func buckets(spans []engine.HorizonSpan, parts int) []component.Bucket {
 	out := make([]component.Bucket, len(horizonRanges))
 	for i, s := range horizonRanges {

@@ -143,7 +143,7 @@ func expiringText(ctx context.Context, n, all int) string {
 }
 
 // mainEntityText names the entity that holds all, or more than half, of the messages that expire
-// within a minute. It says nothing about a single message.
+// within a minute. It returns nothing if there is no such entity or only one message.
 func mainEntityText(ctx context.Context, p *pages.Pages, next []engine.Row, of int, now engine.Instant) []component.Text {
 	by := map[engine.Path]int{}
 	for _, r := range next {
@@ -172,8 +172,8 @@ func AcceptsSends(e engine.EntityState) bool {
 	return e.Kind == engine.Queue && !e.Config.RequiresSession && pages.AllowsSend(e.Config.Status)
 }
 
-// connect returns how to connect to the broker: a shell command that sends to queue, which may
-// be empty, and a first program.
+// connect returns how to connect to the broker: a shell command that sends to `queue`, and a first
+// program. If `queue` is empty, the command is Options.Curl or else sends to the starter queue.
 func connect(ctx context.Context, p *pages.Pages, queue engine.Path, begin sample.Task) overview.Connect {
 	c := overview.Connect{REST: p.Options.REST, Data: locale.T(ctx, "connect.memory"), Tier: tier(ctx, p.Broker.Limits()), Curl: p.Options.Curl, ConnectionInfo: admin.ConnectionInfo(ctx, p, begin)}
 	c.NoClients = p.Options.Clients != nil && p.Options.Clients.Connections(connections.Query{Limit: 1}).Total == 0
@@ -201,7 +201,8 @@ func tier(ctx context.Context, l engine.Limits) string {
 	return s
 }
 
-// countDeleting returns how many of idle will be deleted automatically: pinned ones will not.
+// countDeleting returns how many of the entities will be deleted when idle, which excludes pinned
+// ones.
 func countDeleting(idle []engine.EntityState) (n int) {
 	for _, e := range idle {
 		if e.UnpinnedIdle == 0 {

@@ -24,13 +24,13 @@ var ErrPageNotFound = errorcodes.ErrPageNotFound
 type Address struct {
 	Namespace  string
 	Kind       PageKind
-	EntityType engine.EntityKind // of an Entity or Session
-	Path       engine.Path       // of an Entity or Session, spelled as in the address
-	Key        engine.Key        // of a Message
+	EntityType engine.EntityKind // kind of an Entity or Session
+	Path       engine.Path       // path of an Entity or Session, spelled as in the address
+	Key        engine.Key        // key of a Message
 	StringID   string            // the id of an object whose id is not a number
-	Verb       string            // of a PlaybackForm
-	Epoch      uint64            // of a DeletedEntity, as is ID
-	ID         uint64            // of the event that deleted the entity, or of a Job or Alert
+	Verb       string            // action of a PlaybackForm
+	Epoch      uint64            // epoch of the event that deleted a DeletedEntity
+	ID         uint64            // number of the event that deleted a DeletedEntity, or id of a Job or Alert
 	Action     string            // the action: "edit", "delete", "bulk/delete", …; empty means view
 	Query      url.Values        // only parameters that pages use; never nil
 }
@@ -67,7 +67,8 @@ func (t *Table) ParseAny(raw string, limits engine.Limits) (Address, error) {
 	return p, nil
 }
 
-// Parse is ParseAny for the addresses of a namespace.
+// Parse parses an address as ParseAny does, but returns ErrPageNotFound if it belongs to no
+// namespace.
 func (t *Table) Parse(raw string, limits engine.Limits) (Address, error) {
 	p, err := t.ParseAny(raw, limits)
 	if err == nil && p.Namespace == "" {
@@ -109,7 +110,8 @@ func (p *Pages) ReturnURL(back string) (string, bool) {
 	return p.URL(at), true
 }
 
-// parseOwn is ParseAny for this broker's namespace and the server.
+// parseOwn parses an address as ParseAny does, but returns ErrPageNotFound if it belongs to
+// another namespace than this broker's.
 func (p *Pages) parseOwn(raw string) (Address, error) {
 	at, err := p.table.ParseAny(raw, p.Broker.Limits())
 	if err != nil || at.Namespace == "" {
@@ -122,7 +124,8 @@ func (p *Pages) parseOwn(raw string) (Address, error) {
 	return at, nil
 }
 
-// Parse is Table.Parse for this broker's namespace.
+// Parse parses an address, without the base path, of this broker's namespace. The error is
+// ErrPageNotFound for any other address.
 func (p *Pages) Parse(raw string) (Address, error) {
 	at, err := p.parseOwn(raw)
 	if err == nil && at.Namespace == "" {
@@ -179,8 +182,8 @@ func entityAddress(kind engine.EntityKind, path engine.Path) string {
 	return "/q/" + url.PathEscape(path.Name())
 }
 
-// WithQuery returns p with query parameters set to pairs of name and value. An empty value
-// removes the parameter.
+// WithQuery returns the address with query parameters changed. `pairs` are the names and values of
+// the parameters in turn, and an empty value removes the parameter.
 func (p Address) WithQuery(pairs ...string) Address {
 	q := url.Values{}
 	maps.Copy(q, p.Query)

@@ -21,7 +21,7 @@ func MarkDates(life []component.TimelineStep, now engine.Instant) []component.Ti
 	day := now
 	for i := range life {
 		at := engine.At(life[i].At)
-		if at == 0 { // the present
+		if at == 0 { // the step for the present has no time
 			at = now
 		}
 		life[i].Dated = !life[i].Now && !SameDay(at, day)

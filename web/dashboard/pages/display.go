@@ -58,9 +58,9 @@ func KindOnPage(k engine.EntityKind) page.EntityKind {
 	}
 }
 
-// InputDuration formats a duration as forms read it, in every language: 1m30s, 7d, never. Texts
-// beside a field use it for durations to type; durations that are only shown use
-// component.Length.
+// InputDuration formats a duration as forms read it, in every language: 1m30s, 7d, never. It is
+// for the values of fields and for durations that the text beside a field asks the user to type.
+// Other durations on pages are formatted by component.Length.
 func InputDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch days := strconv.FormatInt(int64(d/day), 10) + "d"; {
@@ -87,8 +87,8 @@ func PlainText(s string) component.Text { return component.Text{S: s} }
 // StrongText returns s as emphasized text.
 func StrongText(s string) component.Text { return component.Text{S: s, Strong: true} }
 
-// SentenceAround returns a sentence that contains it, such as a link or a countdown. The text
-// with the id has {{.It}} in its place.
+// SentenceAround returns a sentence that contains the piece `it`, such as a link or a countdown,
+// where the text with the given id has {{.It}}.
 func SentenceAround(ctx context.Context, id string, it component.Text, args locale.Args) []component.Text {
 	const place = "\x00"
 	all := locale.Args{"It": place}
@@ -114,8 +114,8 @@ func ActorName(ctx context.Context, actor string) string {
 	}
 }
 
-// ActorProtocol returns the protocol that an actor used and its name: "REST" and an address. If
-// no protocol is known, who is the name of the actor.
+// ActorProtocol returns the protocol that an actor used, and its name or address: "REST" and
+// "10.0.0.7". If the protocol is unknown, it returns "" and the result of ActorName.
 func ActorProtocol(ctx context.Context, actor string) (protocol, who string) {
 	name, rest, _ := strings.Cut(actor, " ")
 	switch name {
@@ -148,7 +148,7 @@ func Destination(r engine.Row) engine.Path {
 func MessageNames(rows []engine.Row) (out []string) {
 	for _, r := range rows {
 		name, number := recent.ShortName(r.Content, r.Message.Seq), "#"+strconv.FormatInt(int64(r.Message.Seq), 10)
-		if name != number { // several may have the same name
+		if name != number { // several messages may have the same name
 			name += " " + number
 		}
 		out = append(out, name)
@@ -156,7 +156,7 @@ func MessageNames(rows []engine.Row) (out []string) {
 	return out
 }
 
-// OneOf returns s if it is one of words, else "".
+// OneOf returns `s` if it is one of `words`, else "".
 func OneOf(s string, words ...string) string {
 	if slices.Contains(words, s) {
 		return s

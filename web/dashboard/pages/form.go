@@ -100,7 +100,7 @@ func (p Address) EntityKind() engine.EntityKind {
 type Export struct {
 	Keys  []engine.Key
 	Path  string
-	State string // of messages at Path; empty means any
+	State string // state of messages at Path; empty means any
 	Query string
 }
 
@@ -146,7 +146,8 @@ func SyntaxErrorOf(text string, s *filter.SyntaxError) component.SyntaxError {
 	return component.SyntaxError{Text: text, At: s.Pos, Found: s.Found, Want: s.Want, Message: s.Text}
 }
 
-// LimitRows refuses a table with more rows than are read.
+// LimitRows sets an error on `field` if the table whose fields begin with `prefix` has more than
+// MaxRowsRead rows.
 func (t *FormState) LimitRows(ctx context.Context, prefix, field string) {
 	if beyond := prefix + strconv.Itoa(MaxRowsRead); t.Values.Has(beyond+send.SendPropertyName) || t.Values.Has(beyond+send.SendPropertyValue) {
 		t.SetError(field, component.Text{S: locale.T(ctx, "ui.rows", locale.Args{"Most": locale.Number(ctx, MaxRowsRead)})})

@@ -16,7 +16,8 @@ import (
 // stored entity may already have many.
 const MaxRowsRead = 1000
 
-// SubmittedRows returns the rows of typed values whose fields begin with prefix, as typed.
+// SubmittedRows returns up to MaxRowsRead rows of the table whose fields begin with `prefix`, as
+// the user typed them.
 func SubmittedRows(t FormState, prefix string) (rows []send.Property) {
 	for i := range MaxRowsRead {
 		field := prefix + strconv.Itoa(i)
@@ -31,8 +32,8 @@ func SubmittedRows(t FormState, prefix string) (rows []send.Property) {
 	return rows
 }
 
-// ParseRows reads the rows of typed values whose fields begin with prefix, skipping empty
-// rows. Errors go to t.Errors, by prefix and row number.
+// ParseRows reads the rows of the table whose fields begin with `prefix`, and skips empty rows.
+// Errors go to t.Errors, by prefix and row number.
 func ParseRows(ctx context.Context, t FormState, prefix string) (out value.Properties) {
 	for i, row := range SubmittedRows(t, prefix) {
 		if row.Name == "" && row.Value == "" {
@@ -83,7 +84,7 @@ func SingleLineError(ctx context.Context, text string) component.Text {
 	return component.Text{S: locale.T(ctx, "ui.oneline")}
 }
 
-// IsSingleLine reports whether a single-line field returns text unchanged.
+// IsSingleLine reports whether a single-line field can hold `text` without changing it.
 func IsSingleLine(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsAny(text, "\r\n\x00")
 }

@@ -67,8 +67,9 @@ func memoryArgs(ctx context.Context, m broker.Memory) locale.Args {
 	return locale.Args{"Kept": component.Bytes(ctx, m.Used), "Limit": component.Bytes(ctx, m.Limit)}
 }
 
-// DamagedNotice returns a notice if is selects any of the damaged messages. It queries the broker
-// only if any message is damaged.
+// DamagedNotice returns a notice with the number of damaged messages that `is` selects, in the
+// text with the id `words`. It returns zero if there are none, and queries the broker only if any
+// message is damaged.
 func (p *Pages) DamagedNotice(ctx context.Context, is func(engine.DamagedMessage) bool, words string) component.Notice {
 	if p.Broker.Health().Damaged == 0 {
 		return component.Notice{}

@@ -52,8 +52,8 @@ func variable(part string) int {
 // maxID bounds the ids in addresses that are not numbers, in bytes.
 const maxID = 64
 
-// setVariable parses a part of an address as the variable v. With limits it checks names as the
-// engine does.
+// setVariable parses a part of an address as the variable `v`. Unless `limits` is nil, it checks
+// names as the engine does. It returns false for an invalid part.
 func (p *Address) setVariable(v int, part string, limits *engine.Limits) (ok bool) {
 	switch v {
 	case varNamespace:
@@ -126,9 +126,9 @@ func (p Address) appendVariable(b []byte, v int) []byte {
 // A node is a part of an address in the tree of patterns.
 type node struct {
 	literal  map[string]*node
-	variable int    // for parts that are not literal; zero means none
+	variable int    // variable for parts that are not literal; zero means none
 	below    *node  // the node below the variable
-	route    *Route // whose pattern ends here; may be nil
+	route    *Route // route whose pattern ends here; nil if there is none
 }
 
 // add adds a route. It panics if another one has the same pattern.

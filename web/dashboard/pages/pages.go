@@ -35,7 +35,7 @@ import (
 // Options configure pages.
 type Options struct {
 	Base     string // base path of the dashboard; empty means the root
-	Build    string // of the program, for the script
+	Build    string // build of the program, sent to the script of live pages
 	StoredIn string // where messages are stored, for display; empty means in memory
 	API      string // address of the JSON API, without a trailing slash; empty means no shell commands
 	REST     string // address of the REST API, without a trailing slash; empty means no shell commands
@@ -52,13 +52,13 @@ type Options struct {
 	// HistoryFor is how long the store's history is kept, for display; zero if not shown.
 	HistoryFor time.Duration
 	Clients    connections.Source // connected clients; nil means none
-	Jobs       *job.Jobs          // of the broker; nil if there are none
-	AlertRules *alert.Rules       // of the broker; nil if there are none
-	Webhooks   *webhook.Sender    // of AlertRules; nil if there are none
+	Jobs       *job.Jobs          // the broker's jobs; nil if there are none
+	AlertRules *alert.Rules       // the broker's alert rules; nil if there are none
+	Webhooks   *webhook.Sender    // sends the alerts of AlertRules; nil if there are none
 	Uploads    *exchange.Uploads  // uploaded files; nil means that uploads are off
 	Namespaces NamespaceInfo
-	Scenes     *demo.Player  // of the server; nil if there are none
-	Docs       *docs.Library // nil if there are no pages
+	Scenes     *demo.Player  // the server's demo scenes; nil if there are none
+	Docs       *docs.Library // the documentation; nil if there is none
 	Logger     *slog.Logger
 }
 
@@ -177,8 +177,8 @@ func (p *Pages) URL(at Address) string { return p.Options.Base + at.String() }
 // Home returns the address of the overview, including the base path.
 func (p *Pages) Home() string { return p.Options.Base + "/n/" + url.PathEscape(p.Broker.Name()) }
 
-// EntityURL returns the address of an entity's page, including the base path; for a
-// dead-letter or transfer subqueue, of that tab of its entity.
+// EntityURL returns the address of an entity's page, including the base path. For a dead-letter or
+// transfer subqueue it is the address of the corresponding tab of its entity.
 func (p *Pages) EntityURL(kind engine.EntityKind, path engine.Path) string {
 	switch {
 	case path.IsTransfer():
@@ -226,7 +226,7 @@ func (p *Pages) WithVisitorHost(ctx context.Context, s string) string {
 	if who.Host == "" || who.Host == "localhost" {
 		return s
 	}
-	named := !strings.Contains(s, "sb://localhost") // of a namespace selected by the host name
+	named := !strings.Contains(s, "sb://localhost") // the host name in s selects a namespace
 	if ip, err := netip.ParseAddr(who.Host); err == nil && (ip.IsLoopback() || named) {
 		return s
 	}

@@ -8,9 +8,9 @@ import (
 	"mayfly/views/page/admin"
 )
 
-// A RateTracker computes rates from the counts of one rendering of a page and the next. It
-// measures nothing without viewers. The zero value is ready to use, and it is safe for concurrent
-// use.
+// A RateTracker computes rates from the counts at successive renderings of a page, so it measures
+// nothing while the page has no viewers. The zero value is ready to use, and it is safe for
+// concurrent use.
 type RateTracker struct {
 	mu     sync.Mutex
 	counts map[string]rateCount
@@ -23,12 +23,13 @@ type rateCount struct {
 }
 
 const (
-	minRateInterval = time.Second      // between the two counts of a rate
+	minRateInterval = time.Second      // least time between the two counts of a rate
 	maxRateInterval = 10 * time.Second // age at which a count is too old to compute a rate from
-	maxRateCounts   = 10_000           // counts that are kept
+	maxRateCounts   = 10_000           // number of counts that are kept
 )
 
-// Rate returns the growth rate of the count called of, which is n now.
+// Rate returns the growth per second of the count with the name `of`, which is `n` at the instant
+// `now`. It is unknown if the last count is missing, too old or larger.
 func (t *RateTracker) Rate(of string, n uint64, now engine.Instant) admin.Rate {
 	t.mu.Lock()
 	defer t.mu.Unlock()

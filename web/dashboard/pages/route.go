@@ -18,8 +18,8 @@ import (
 // routing, roles, Safe mode and links need to know about it. Package route lists all routes.
 type Route struct {
 	Kind     PageKind
-	Action   string              // below the object's address; empty means the object itself
-	Entities []engine.EntityKind // of {entity}; nil means all three
+	Action   string              // action, as a path below the object's address; empty means the object itself
+	Entities []engine.EntityKind // kinds that {entity} stands for; nil means all three
 
 	// Type is what a GET answers with; zero means that the address has no GET.
 	Type RouteType
@@ -31,7 +31,7 @@ type Route struct {
 	// means that the address has no POST.
 	Destroys Destruction
 
-	Section layout.Section // of the navigation; entities have that of their kind
+	Section layout.Section // section of the navigation; an entity's page is in the section of its kind
 	List    columns.List   // the messages that the page lists, for saved views; an entity's tab can replace it
 	Live    bool           // the hub keeps the page up to date
 	Leads   bool           // presenters can lead followers to the page
@@ -49,7 +49,7 @@ type RouteType uint8
 // The types of routes.
 const (
 	TypePage     RouteType = iota + 1 // a page to which forms return
-	TypeForm                          // a form, or a question: a dialog over another page
+	TypeForm                          // a form or confirmation, which the script opens as a dialog over another page
 	TypeFragment                      // a part of a page, for the script
 	TypeFile                          // a download
 	TypeRedirect
@@ -186,10 +186,11 @@ type Table struct {
 	all   []*Route
 	tree  node
 	byKey map[routeKey]*Route
-	roles map[string]auth.Role // by method and Echo's pattern
+	roles map[string]auth.Role // required roles, by method and Echo's pattern
 }
 
-// NewTable returns the table of all, whose patterns must differ.
+// NewTable returns the table of the routes in `all`. It panics if two of them have the same
+// pattern.
 func NewTable(all []Route) *Table {
 	t := &Table{byKey: map[routeKey]*Route{}, roles: map[string]auth.Role{}}
 	for i := range all {

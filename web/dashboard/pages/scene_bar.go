@@ -89,7 +89,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 		Playing: is.Playing, Over: is.Ended(), Rebuilt: is.Recreated, Rate: is.ClockState.Rate, Animated: is.ClockState.Until != 0, Now: is.Clock.Time(), RealTime: time.Now(),
 	}
 	if is.Trouble != nil {
-		s.Trouble = cmp.Or(errors.Unwrap(is.Trouble), is.Trouble).Error() // the step is shown above
+		s.Trouble = cmp.Or(errors.Unwrap(is.Trouble), is.Trouble).Error() // without the step, which the bar shows anyway
 	}
 	if is.Ended() && !is.Playing && is.Trouble == nil {
 		s.Next = p.nextScene(ctx, is.Scene.ID)
@@ -110,7 +110,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 func (p *Pages) nextScene(ctx context.Context, id string) *layout.NextScene {
 	all := p.Options.Scenes.Library().List()
 	at := 1 + slices.IndexFunc(all, func(s *demo.Scene) bool { return s.ID == id })
-	if at == 0 || at == len(all) { // removed meanwhile, or the last one
+	if at == 0 || at == len(all) { // the scene has been removed meanwhile, or is the last one
 		return nil
 	}
 	next := all[at].InLanguage(locale.Lang(ctx))

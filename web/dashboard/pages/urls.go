@@ -18,15 +18,15 @@ import (
 	"mayfly/web/docs"
 )
 
-// AccessActionURL returns the address of an action on the rules of an entity, or of the namespace if
-// path is empty; pairs are further query parameters.
+// AccessActionURL returns the address of an action on the access rules of an entity, or of the
+// namespace if `path` is empty. `pairs` are the names and values of further query parameters.
 func (p *Pages) AccessActionURL(path engine.Path, do string, pairs ...string) string {
 	at := Address{Namespace: p.Broker.Name(), Kind: Access, Action: do}
 	return p.URL(at.WithQuery(append([]string{"entity", string(path)}, pairs...)...))
 }
 
 // AccessURL returns the address of the page of an entity's access rules, or of the namespace's if
-// path is empty.
+// `path` is empty.
 func (p *Pages) AccessURL(path engine.Path) string { return p.AccessActionURL(path, "") }
 
 // ExportURL returns the address in the JSON API of a file with the messages of x.
@@ -54,8 +54,8 @@ func (p *Pages) ExportURL(x Export) string {
 	return to
 }
 
-// NewJobURL returns the address of the filled-in form for a job on the messages of x. by is the
-// duration if the job extends them.
+// NewJobURL returns the address of the filled-in form for a job on the messages that `x` selects
+// by path and query. `by` is the duration by which the job extends them, or "".
 func (p *Pages) NewJobURL(kind job.Kind, x Export, by string) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Jobs, Action: "new"}.WithQuery(
 		page.FieldJobKind, string(kind), page.FieldJobPath, x.Path, page.FieldQuery, x.Query, page.FieldBy, by))
@@ -84,7 +84,7 @@ func (p *Pages) damagedLink(ctx context.Context) component.Link {
 func (p *Pages) DocsURL() string { return p.Options.Base + docs.At }
 
 // EditURL returns the address of the form that edits an unlocked dead letter and then returns to
-// list, or "" for any other message.
+// the page at `list`, or "" for any other message.
 func (p *Pages) EditURL(r engine.Row, list Address) string {
 	if !r.Path.IsDeadLetter() || r.Message.Locked() {
 		return ""
@@ -111,8 +111,9 @@ func (p *Pages) EntityRef(kind engine.EntityKind, path engine.Path) page.EntityR
 	return page.EntityRef{Kind: KindOnPage(kind), Name: DisplayPath(path.Entity()), Href: p.EntityURL(kind, path.Entity()), DeadLetter: path.IsDeadLetter()}
 }
 
-// NamespacesURL returns the address of the page of all namespaces, or of the page that asks
-// to confirm the deletion of the namespace named remove, including the base path.
+// NamespacesURL returns the address of the page of all namespaces, including the base path. Unless
+// `remove` is empty, it returns the address of the page that asks to confirm the removal of the
+// namespace with that name.
 func (p *Pages) NamespacesURL(remove string) string {
 	if remove == "" {
 		return p.Options.Base + "/namespaces"
@@ -129,8 +130,8 @@ func (p *Pages) APIPath() string {
 	return strings.TrimPrefix(u.EscapedPath(), p.Options.Base)
 }
 
-// RuleURL returns the address of an action on a rule, or on no particular rule if name is
-// empty.
+// RuleURL returns the address of the action `do` on the rule `name` of a subscription. `name` is
+// empty for an action that concerns no existing rule.
 func (p *Pages) RuleURL(sub engine.Path, do, name string) string {
 	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Entity, EntityType: engine.Subscription, Path: sub, Action: do}.WithQuery("rule", name))
 }
@@ -143,9 +144,9 @@ func (p *Pages) PlayURL(namespace string) string {
 	return p.Options.Base + "/scenes/on/" + url.PathEscape(namespace)
 }
 
-// WatchURL returns the address where a playback is watched, including the base path: the page that
-// its current step names, or the first step before it has begun; the overview if the step
-// names none.
+// WatchURL returns the address where a playback is watched, including the base path. That is the
+// page named by the current step, or by the first step if none has been played. If the step names
+// no page, it is the overview.
 func (p *Pages) WatchURL(s demo.State) string {
 	look := s.Page()
 	if look == "/" {
@@ -159,8 +160,8 @@ func (p *Pages) WatchURL(s demo.State) string {
 	return p.Options.Base + at.String()
 }
 
-// PlayPage returns the canonical form of address, including the base path, if it is a page of
-// the playback's namespace; else the address where the playback is watched.
+// PlayPage returns the canonical form of `address`, including the base path, if it is a page of
+// the playback's namespace. Otherwise it returns the address where the playback is watched.
 func (p *Pages) PlayPage(address string, s demo.State) string {
 	raw, ok := strings.CutPrefix(address, p.Options.Base)
 	if at, err := p.table.Parse(raw, p.Broker.Limits()); ok && err == nil && p.Route(at).Type == TypePage && strings.EqualFold(at.Namespace, s.Namespace) {

@@ -6,8 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// MaxDeletedEntities is how many entities are remembered that were deleted automatically, and how
-// many that were deleted by request.
+// MaxDeletedEntities is how many automatic deletions of entities are kept, and how many deletions
+// by request.
 const MaxDeletedEntities = 100
 
 // A deletedEntities keeps the events that deleted entities, oldest first. It is not safe for

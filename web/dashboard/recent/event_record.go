@@ -10,15 +10,15 @@ import (
 	"mayfly/views/component"
 )
 
-// An EventRecord is the stored part of an event. It is small and shares no memory with the
-// event.
+// An EventRecord is the part of an event that is kept in memory. It is small and shares no memory
+// with the event.
 type EventRecord struct {
-	Epoch      uint64 // of an event before this process; zero if the event is of this process
+	Epoch      uint64 // the epoch, if an earlier process recorded the event; else zero
 	N          uint64
 	At         engine.Instant
 	Until      engine.Instant // the end of a lock, the scheduled time, or the new expiry
 	Key        engine.Key
-	Content    engine.Key // the content, which messages sent as one share
+	Content    engine.Key // the key of the content, which all copies of a sent message share
 	Seq        engine.Seq
 	Count      int64
 	Deliveries uint32
@@ -30,7 +30,7 @@ type EventRecord struct {
 	Reason     string
 	Translated bool   // Reason is in the viewer's language; set by package activity
 	Audit      bool   // an operator caused it
-	Name       string // of the message; empty in a timeline
+	Name       string // name of the message or session; empty in a timeline
 }
 
 // RecordOf returns the record of an event.
@@ -120,7 +120,7 @@ func (t EventRecord) Compare(o EventRecord) int {
 	place := func(t EventRecord) engine.HistoryCursor {
 		epoch := t.Epoch
 		if epoch == 0 {
-			epoch = 1 << 63 // after all former ones
+			epoch = 1 << 63 // after all epochs of earlier processes
 		}
 		return engine.HistoryCursor{At: t.At, Epoch: epoch, N: t.N}
 	}

@@ -19,10 +19,10 @@ const (
 	pastExpiredEvents = 1000
 )
 
-// loadHistory reads older events from the store's history: first those before this process, so
-// that pages show the same after a restart, and later, whenever the store has been opened again,
-// the use histories, which the broker has then lost. Newer events come from follow, without
-// overlap. If the history cannot be read, pages show less.
+// loadHistory reads older events from the store's history. First it reads those from before this
+// process, so that pages show the same after a restart. Later, whenever the store has been opened
+// again, it reads the use histories, because the broker has lost them. Newer events come from
+// follow, without overlap. If the history cannot be read, pages show less.
 func (r *Events) loadHistory(ctx context.Context) {
 	if r.b.HasHistory() {
 		r.logHistoryError(ctx, r.readHistory(ctx))
@@ -50,8 +50,8 @@ func (r *Events) logHistoryError(ctx context.Context, err error) {
 	}
 }
 
-// readHistory queries the history for each kind of event separately, so that one kind cannot crowd
-// out the others.
+// readHistory queries the history for each kind of event separately, so that many events of one
+// kind do not displace the others.
 func (r *Events) readHistory(ctx context.Context) error {
 	var s pastEvents
 	for _, kind := range []engine.EventKind{engine.EventEntityAutoDeleted, engine.EventEntityDeleted} {
@@ -111,7 +111,7 @@ type pastEvents struct {
 	deleted, expired, lines, unmatched []engine.HistoryEvent
 
 	exist    map[string]bool              // by folded path: deleted entities that exist again
-	contents map[engine.Key]engine.Packed // of messages that still exist
+	contents map[engine.Key]engine.Packed // contents of messages that still exist, by key
 }
 
 // resolve finds out which entities and messages of these events still exist.

@@ -13,12 +13,12 @@ type messageEvents struct {
 	ring    []messageEvent // entry i, from 1, is at index (i-1) % limit
 	limit   uint64
 	n       uint64   // number of the latest entry
-	buckets []uint64 // the latest entry of each; zero means none
+	buckets []uint64 // number of the latest entry of each bucket; zero means none
 }
 
 type messageEvent struct {
 	EventRecord
-	previous uint64 // the bucket's previous entry; zero means none
+	previous uint64 // number of the bucket's previous entry; zero means none
 }
 
 func newMessageEvents(most int) messageEvents {

@@ -44,7 +44,7 @@ func (r *Events) sampleTouched(ctx context.Context, c engine.Counts) {
 			for _, p := range some {
 				if s, err := look.State(p); err == nil {
 					all = append(all, stats.Sample{Path: p, Depth: stats.DepthOf(s.Counts)})
-				} else { // it was deleted, and its last events came later
+				} else { // the entity was deleted, and its last events came later
 					gone = append(gone, p)
 				}
 			}

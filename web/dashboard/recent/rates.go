@@ -60,7 +60,7 @@ func (p *eventCounter) add(at engine.Instant, m RateKind) {
 	b.n[m]++
 }
 
-// sum returns the number of events in the last intervals up to now.
+// sum returns the number of events of kind `m` in the last `stretches` intervals up to `now`.
 func (p *eventCounter) sum(now engine.Instant, stretches int, m RateKind) (n int) {
 	last := now / p.step
 	for i := range min(stretches, len(p.intervals)) {
@@ -72,8 +72,8 @@ func (p *eventCounter) sum(now engine.Instant, stretches int, m RateKind) (n int
 	return n
 }
 
-// line returns the counts over time, oldest first. Each point is the sum of as many intervals as
-// stretches says, and the last point is the last complete one.
+// line returns the counts of events of kind `m` over time, oldest first. Each point is the sum of
+// `stretches` intervals. The group of intervals that contains `now` is incomplete and is left out.
 func (p *eventCounter) line(now engine.Instant, stretches int, m RateKind) []float64 {
 	points := len(p.intervals)/stretches - 1
 	line := make([]float64, points)
@@ -141,7 +141,7 @@ func (t *depthHistory) moveTo(tick engine.Instant) {
 	t.latest = tick
 }
 
-// line returns the past values of a number that is n now, oldest first.
+// line returns the past values of a number that has the value `n` at `now`, oldest first.
 func (t *depthHistory) line(now engine.Instant, n int64) []float64 {
 	t.moveTo(now / depthInterval)
 	line := make([]float64, DepthIntervals+1)

@@ -24,7 +24,7 @@ const (
 	maxRemovedBytes    = 8 << 20
 
 	sampleEvery  = 10 * time.Second
-	gaugeSamples = 60 // ten minutes of them
+	gaugeSamples = 60 // ten minutes of samples
 )
 
 // Events keeps recent events of the broker in memory: rates, the ticker, expired messages,
@@ -46,13 +46,13 @@ type Events struct {
 
 	mu       sync.Mutex      // guards all below
 	followed broker.Progress // the last event recorded
-	lost     uint64          // events that were missed because they came too fast
+	lost     uint64          // number of events that were missed because they came too fast
 
 	counter         *eventCounter
-	depths          map[string]*depthHistory // of entities, by folded path
+	depths          map[string]*depthHistory // depths of entities, by folded path
 	gauges          [gaugeKinds]gauge
 	lines           []TickerEntry   // newest last
-	second          tickerSecond    // the latest second
+	second          tickerSecond    // counts of the latest second
 	expired         []EventRecord   // newest last
 	deleted         deletedEntities // recently deleted entities
 	created         map[string]bool // folded paths of entities created before the deletions of earlier processes were read; nil after
@@ -84,7 +84,7 @@ type TickerEntry struct {
 type tickerSecond struct {
 	at       engine.Instant // in seconds
 	events   int
-	ofServer int // of those
+	ofServer int // events of the server among them
 	lines    int // ticker lines made from them
 }
 
@@ -212,7 +212,7 @@ func (r *Events) addOne(e engine.Event) {
 	case engine.EventReopened:
 		r.Stats.AddLost(0)
 		select {
-		case <-r.reopened: // the later instant replaces it
+		case <-r.reopened: // the later instant replaces an unread one
 		default:
 		}
 		r.reopened <- e.At // this goroutine is the only sender
@@ -277,8 +277,8 @@ func (r *Events) addTickerLine(t EventRecord) {
 	r.lines = append(trimmed(r.lines, tickerCapacity), TickerEntry{t, 1})
 }
 
-// trimmed makes room for one more element in s, dropping the oldest. It keeps between most and
-// twice as many, so that not every new element moves all others.
+// trimmed returns s if it has fewer than 2*most elements, else only its last most-1 elements. It
+// drops many elements at a time, so that not every append moves the others.
 func trimmed[T any](s []T, most int) []T {
 	if len(s) < 2*most {
 		return s
@@ -303,8 +303,8 @@ func (r *Events) WaitFor(ctx context.Context, n uint64) {
 	}
 }
 
-// Ticker returns up to most of the latest lines, newest first, and how many events of the latest
-// second they do not cover. If within is true, it leaves out events of the server.
+// Ticker returns up to `most` of the latest lines, newest first, and how many events of the latest
+// second these lines do not cover. If `within` is true, it leaves out events of the server.
 func (r *Events) Ticker(within bool, most int) (lines []TickerEntry, more int) { //nolint:revive // whether the viewer is confined to the namespace
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -347,15 +347,16 @@ func (r *Events) Sum(now engine.Instant, seconds int, m RateKind) int {
 	return r.counter.sum(now, seconds, m)
 }
 
-// Line returns the counts of m over the last ten minutes.
+// Line returns the counts of events of kind m over the last ten minutes, for ten seconds each,
+// oldest first.
 func (r *Events) Line(now engine.Instant, m RateKind) []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counter.line(now, 10, m)
 }
 
-// Depth returns the past numbers of messages in an entity that holds n now, or nil if it had no
-// events.
+// Depth returns the past numbers of messages in an entity that holds `n` messages at `now`, or nil
+// if the entity has had no events.
 func (r *Events) Depth(now engine.Instant, path engine.Path, n int64) []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

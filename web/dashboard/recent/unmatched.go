@@ -30,7 +30,7 @@ func unmatchedOf(e engine.Event) UnmatchedMessage {
 type unmatchedList struct {
 	messages []UnmatchedMessage // oldest first, without repetition
 	bytes    int
-	total    int // how many there were, kept or not
+	total    int // number of unmatched messages so far, kept or not
 }
 
 func (s *unmatchedList) add(one UnmatchedMessage) {

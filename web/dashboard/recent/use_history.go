@@ -21,8 +21,8 @@ const (
 // event.
 type useHistory []engine.Use
 
-// loadUseHistories builds the use histories of entities up to at, the instant when the broker began to
-// record uses.
+// loadUseHistories builds the use histories of temporary entities up to the instant `at`, when the
+// broker began to record uses.
 func (r *Events) loadUseHistories(ctx context.Context, at engine.Instant) error {
 	var entities []engine.EntityState
 	err := r.b.Read(ctx, func(look broker.Reader) error {
@@ -50,8 +50,8 @@ func (r *Events) loadUseHistories(ctx context.Context, at engine.Instant) error 
 	return nil
 }
 
-// UseHistory returns the uses of an entity before the broker recorded uses, and the instant when
-// it began to record them.
+// UseHistory returns the uses of an entity from before the broker began to record uses, and the
+// instant when it began.
 func (r *Events) UseHistory(e engine.SubqueueID) (l useHistory, began engine.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func usesIn(e engine.Entity, events []engine.HistoryEvent) (l useHistory) {
 			continue
 		}
 		u := engine.Use{At: ev.At, What: what, By: ev.Actor, Counted: true}
-		if !slices.Contains(l[max(0, len(l)-3):], u) { // a resubmission is two uses, in turns
+		if !slices.Contains(l[max(0, len(l)-3):], u) { // the events of a resubmission alternate between two uses
 			l = append(l, u)
 		}
 		if len(l) == MaxUses {
@@ -116,7 +116,7 @@ func useHere(kind engine.EntityKind, ev engine.Event) string {
 		}
 		return ""
 	case engine.EventDeadLettered:
-		if ev.Actor == "" { // it expired or had its last delivery
+		if ev.Actor == "" { // the message expired or reached its max delivery count
 			return ""
 		}
 		return "dead-letter"

@@ -31,11 +31,12 @@ const (
 	goDocs      = 5                      // pages of the documentation found by title
 	goMessages  = 5                      // messages found by sequence number or id
 	goSubqueues = 300                    // subqueues searched for a sequence number
-	goTimeout   = 100 * time.Millisecond // for the search for ids
+	goTimeout   = 100 * time.Millisecond // time limit of the search for ids
 )
 
-// GoTo returns the pages and actions that match a query. Its result and its use of the broker
-// are bounded however large the namespace is: names are compared outside the broker's turn.
+// GoTo returns the pages and actions that match a query. It limits its result and what it reads,
+// and compares names outside the broker's turn, so that it costs the broker little however large
+// the namespace is.
 func GoTo(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
 	m := searchpage.GoTo{Query: shorten.To(strings.TrimSpace(at.Query.Get(page.SearchText)), goText), From: shorten.To(at.Query.Get(searchpage.GoFrom), pages.MaxAddressBytes)}
 	m.Shell = p.StaticShell(ctx, at, locale.T(ctx, "go.title"))
@@ -85,7 +86,7 @@ type goBuilder struct {
 	p      *pages.Pages
 	ctx    context.Context //nolint:containedctx // it lives only while the list is made
 	query  string
-	words  []string // of the query, in lower case
+	words  []string // words of the query, in lower case
 	groups []searchpage.GoGroup
 }
 
@@ -98,7 +99,8 @@ func (w *goBuilder) add(title string, items ...searchpage.GoItem) {
 	}
 }
 
-// matchesWords reports whether each of words begins a word of one of the texts.
+// matchesWords reports whether each of `words`, which are in lower case, is the beginning of a
+// word in `texts`.
 func matchesWords(words []string, texts ...string) bool {
 	all := strings.FieldsFunc(strings.ToLower(strings.Join(texts, " ")), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' })
 	return !slices.ContainsFunc(words, func(word string) bool {
@@ -258,9 +260,9 @@ func (w *goBuilder) entities(names []engine.EntityName) {
 	w.add("go.doing", w.actionsOn(names, found, n)...)
 }
 
-// actionsOn returns actions: if the query begins with the name of an action, this action on the
-// entities that match the rest of the query; else all actions on the first entity found, unless
-// there are more than two.
+// actionsOn returns actions on entities. If the query begins with the name of an action, it
+// returns this action on the entities that match the rest of the query. Otherwise it returns all
+// actions on the first entity found, or none if more than two were found.
 func (w *goBuilder) actionsOn(names, found []engine.EntityName, n int) (items []searchpage.GoItem) {
 	for _, v := range entityActionList() {
 		of := found[:min(len(found), 1)]

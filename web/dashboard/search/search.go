@@ -23,7 +23,7 @@ import (
 
 const (
 	searchHits       = 50                     // results of one batch
-	searchTime       = 120 * time.Millisecond // time limit of one batch; the page's script asks for the next
+	searchTime       = 120 * time.Millisecond // time limit of one batch, after which the script requests the next
 	maxSuggestedTerm = 80                     // bytes of a suggested term
 )
 

@@ -59,7 +59,8 @@ func EditMessageForm(ctx context.Context, p *pages.Pages, at pages.Address, t pa
 	return m, nil
 }
 
-// editableBody returns the body as text for a form, or the reason why it cannot be edited.
+// editableBody returns the body as text for a form. If the body cannot be edited, it returns the
+// reason in `kept` instead.
 func editableBody(ctx context.Context, p *pages.Pages, s message.Snapshot) (kept, text string, err error) {
 	size := locale.Args{"Size": component.Bytes(ctx, s.Unpacked.BodySize)}
 	switch {
@@ -114,17 +115,17 @@ func DraftOf(c engine.Content, props value.Properties) template.Draft {
 	return d
 }
 
-// EditMessage returns the stored message c with the parts that a form can edit replaced by those
-// of typed. The rest stays: AMQP-only sections, and properties with several lines. A nil body
-// keeps the stored one.
+// EditMessage returns the stored message `c` with the parts that a form can edit replaced by those
+// of `typed`. AMQP-only sections and properties with several lines stay. A nil body keeps the
+// stored one.
 func EditMessage(c engine.Content, row engine.Row, typed engine.Content, body []byte) (engine.Content, error) {
 	_, odd := EditableProperties(row, c)
 	typed.Properties = append(typed.Properties, odd...)
 	return MergeEdited(c, typed, body)
 }
 
-// MergeEdited returns a stored message as edited, with its AMQP-only sections. A nil body keeps the
-// stored one.
+// MergeEdited returns the edited message `typed` with the AMQP-only sections of the stored message
+// `c`. A nil body keeps the stored one.
 func MergeEdited(c, typed engine.Content, body []byte) (engine.Content, error) {
 	typed.ViaPartitionKey, typed.Wire, typed.BodyKind = c.ViaPartitionKey, c.Wire, c.BodyKind
 	if !typed.HasSessionID() {

@@ -55,7 +55,7 @@ func ParseDraft(ctx context.Context, t pages.FormState, now engine.Instant) (tem
 		}
 		d.Every = every
 	}
-	var rows []int // of the form, by index of the draft's properties
+	var rows []int // numbers of the form's rows, by index of the draft's properties
 	for i, row := range pages.SubmittedRows(t, send.SendPropertyPrefix) {
 		if row.Name == "" && row.Value == "" {
 			continue
@@ -72,8 +72,8 @@ func ParseDraft(ctx context.Context, t pages.FormState, now engine.Instant) (tem
 	return d, m
 }
 
-// CheckDraft checks a draft by making its first messages. Errors of fields go to t.Errors; an
-// error of the broker is returned.
+// CheckDraft checks a draft by making its first messages. Errors of fields go to t.Errors. Any
+// other error is returned.
 func CheckDraft(ctx context.Context, t pages.FormState, m *template.CompiledDraft, now engine.Instant, seed template.Seed, l engine.Limits) error {
 	err := m.Check(now, seed, l)
 	all := template.FieldErrors(err)
