@@ -101,7 +101,7 @@ func Quoted(s string) string {
 	return b.String()
 }
 
-// joiners belong between letters of some scripts and inside emoji.
+// Zero-width joiners, which belong between letters of some scripts and inside emoji.
 const (
 	nonJoiner = '\u200C'
 	joiner    = '\u200D'

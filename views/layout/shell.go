@@ -80,8 +80,8 @@ type Live struct {
 	Now   time.Time // the broker's clock when rendered
 	Pace  Pace      // how that clock runs; zero means at normal speed
 	Build string
-	// Selectable is set if rows of the page can be selected, which a reload would forget: without
-	// scripts the page then does not reload itself.
+	// Selectable is set if rows of the page can be selected. Without scripts such a page does not
+	// reload itself, because a reload would lose the selection.
 	Selectable bool
 }
 

@@ -105,7 +105,8 @@ func (m Entity) Full() templ.Component {
 	return entity(m)
 }
 
-// Watches returns the entity, or for a topic everything: its subscriptions count too.
+// Watches returns the entity's path. For a topic it returns nil, which means all entities, because
+// events of its subscriptions change the page too.
 func (m Entity) Watches() []string {
 	if m.Kind == page.Topic {
 		return nil

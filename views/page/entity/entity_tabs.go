@@ -139,7 +139,8 @@ func (m Entity) full() string {
 	return m.Topic + "/" + m.Name
 }
 
-// sendAt returns the address of the form whose messages arrive here.
+// sendAt returns the address of the form that sends to the entity, or for a subscription to its
+// topic.
 func (m Entity) sendAt() string {
 	if m.Kind == page.Subscription {
 		return m.TopicHref + "/send"
@@ -147,7 +148,7 @@ func (m Entity) sendAt() string {
 	return m.Href + "/send"
 }
 
-// setting returns the address of the form at one of its fields.
+// setting returns the address of the edit form, at the field of the named property.
 func (m Entity) setting(name string) string { return m.Href + "/edit#f-" + name }
 
 // purge returns the address that purges the messages of the tab.
@@ -188,8 +189,8 @@ func (m Entity) empty() bool {
 	return len(m.Rows) == 0
 }
 
-// receive returns the button that locks one message and opens it, on the dead-letter tabs a
-// dead letter.
+// receive returns the button that receives one message, locks it and opens its page. On the
+// dead-letter tabs it receives from the tab's subqueue.
 func (m Entity) receive(ctx context.Context) component.Action {
 	d := component.Action{To: m.Href + "/receive", Icon: "eye", Label: locale.T(ctx, "entity.receive")}
 	switch m.tab() {

@@ -196,7 +196,8 @@ func (m Confirm) field(ctx context.Context, name, label, tip string, prose bool)
 	return f
 }
 
-// nameList lists names, and says how many of n messages are not among them.
+// nameList joins names into a list, which ends with the number of the n messages without a name in
+// it, if there are any.
 func nameList(ctx context.Context, names []string, n int) string {
 	if rest := n - len(names); rest > 0 {
 		names = append(slices.Clip(names), locale.N(ctx, "confirm.more", rest))
