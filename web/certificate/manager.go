@@ -102,8 +102,8 @@ func (a *Manager) certificateNames() []string {
 	return append([]string{"localhost", "127.0.0.1", "::1", "*.servicebus.windows.net"}, a.requestedNames...)
 }
 
-// Config returns the configuration of a listener that negotiates one of protocols, or none if
-// there are none.
+// Config returns the configuration of a TLS listener that negotiates one of the given application
+// protocols (ALPN), or none if there are none.
 func (a *Manager) Config(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,

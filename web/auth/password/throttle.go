@@ -19,7 +19,8 @@ type throttle struct {
 
 const maxKeys = 4096
 
-// try takes one of a key's tries, or returns how long to wait for the next.
+// try takes one of a key's tries and returns zero. If the key has none left, it returns how long to
+// wait for the next.
 func (b *throttle) try(key string, now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -84,7 +84,8 @@ func entityOf(path string) string {
 	return path
 }
 
-// Allow returns nil if c has the right want at p, and otherwise why not.
+// Allow returns nil if c has the rights `want` at p. Otherwise it returns an error for which IsRefused
+// is true.
 func (p Access) Allow(c Credential, want engine.Rights) error {
 	has, err := c.Rights(p.Path, p.Rules, p.Now)
 	if err == nil && !has.Has(want) {
