@@ -145,8 +145,9 @@ func (a *Manager) refresh() *loaded {
 	return next
 }
 
-// load returns the certificate to serve by the folder's content. was is the previous one, nil
-// at the start.
+// load returns the certificate to serve with the folder's current content. `was` is the previous
+// certificate, nil at the start; load returns it again if no file has changed and it need not be
+// renewed.
 func (a *Manager) load(was *loaded) (*loaded, error) {
 	from, err := a.fingerprint()
 	if err != nil {

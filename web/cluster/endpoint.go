@@ -33,7 +33,6 @@ func ParseEndpoint(text string) (p Endpoint, ok bool) {
 // maxAddresses is how many of the machine's addresses EndpointOf uses.
 const maxAddresses = 4
 
-// EndpointOf returns the place of a listener: its address or, if it listens on all
 // EndpointOf returns the endpoint of a listener: its address or, if it listens on all addresses,
 // the machine's addresses that are not loopback, and the machine's name.
 func EndpointOf(name string, at net.Addr, host string) Endpoint {

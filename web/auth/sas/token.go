@@ -111,7 +111,7 @@ func (t Token) Expires() time.Time {
 // maxExpiry is the end of the year 9999, in seconds since 1970.
 const maxExpiry = 253402300799
 
-// Expired reports whether t has expired: at `now`, the second of its expiry has begun.
+// Expired reports whether t has expired at `now`: the second of its expiry is over or has begun.
 func (t Token) Expired(now time.Time) bool { return now.Unix() >= t.expiresAt }
 
 // Audience returns the path that t is for in the namespace with the names `of`; "" is the whole
