@@ -85,7 +85,8 @@ func (sp *Namespace) registerOwn(name string) {
 	}
 }
 
-// RemoveNamespace removes a namespace. Requests that are already running finish as they began.
+// RemoveNamespace removes a namespace. Running requests are still answered by its broker, but those
+// that are being forwarded to its owner end with an error.
 func (s *Server) RemoveNamespace(name string) {
 	s.namespaces.mu.Lock()
 	defer s.namespaces.mu.Unlock()
@@ -117,7 +118,8 @@ func (sp *Namespace) StandBy(w Standby) {
 	})
 }
 
-// apiGroups returns the groups at which the namespace's API is mounted.
+// apiGroups returns the group at which the namespace's API is mounted. The API of the server's own
+// namespace is also mounted at the groups `also`.
 func (sp *Namespace) apiGroups(e *echo.Echo, d Services) (at *echo.Group, also []*echo.Group) {
 	if sp.name != "" {
 		return e.Group(apiPrefix + sp.name), nil
@@ -249,7 +251,8 @@ func (s *Server) newNoNamespace() http.Handler {
 // yet.
 var errNamespacesIncomplete error = engine.Refuse(engine.ErrBusy, "The server is still loading its namespaces.")
 
-// NamespacesComplete states that the server knows all namespaces now; see Options.NamespacesIncomplete.
+// NamespacesComplete records that the server knows all namespaces now; see
+// Options.NamespacesIncomplete.
 func (s *Server) NamespacesComplete() { s.namespacesIncomplete.Store(false) }
 
 // resolveHost returns the namespace of the port that a request came to, else the one named by its

@@ -22,7 +22,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// alive answers that the process is running. It does not look at the store: a restart does not
+// alive answers that the process is running. It does not check the store, because a restart does not
 // help a server that cannot write.
 func alive(c echo.Context) error { return c.String(http.StatusOK, "ok\n") }
 
@@ -124,8 +124,8 @@ type ownerHealth struct {
 	reachable map[string]bool // whether the owner answers, by its address
 }
 
-// askOwners asks each owner once, all at the same time. A request that another server forwarded
-// is not forwarded again, so all owners count as unreachable.
+// askOwners asks the owners of the given namespaces at the same time, each once, whether they can be
+// reached. If another server forwarded the request, it asks none, and all owners count as unreachable.
 func (s *Server) askOwners(ctx context.Context, all []namespaces.Namespace) ownerHealth {
 	out := ownerHealth{s: s, reachable: map[string]bool{}}
 	if _, passed := cluster.ClientFromContext(ctx); passed {
@@ -153,7 +153,8 @@ func (s *Server) askOwners(ctx context.Context, all []namespaces.Namespace) owne
 	return out
 }
 
-// ownerForwarder returns the Forwarder to the owner of a namespace, or nil if nothing is forwarded.
+// ownerForwarder returns the Forwarder to the owner of a namespace, or nil if its requests are not
+// forwarded.
 func (s *Server) ownerForwarder(n namespaces.Namespace) *cluster.Forwarder {
 	if sp := s.namespaces.get(strings.ToLower(n.Name)); sp != nil {
 		return sp.handlers.Load().standby.Forwarder

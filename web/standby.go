@@ -45,8 +45,8 @@ type Standby struct {
 	unanswered bool   // the owner was sent this one request, and did not answer
 }
 
-// standbyRefresh is after how many seconds a page reloads, and outcomeRefresh after how many
-// one that reports that a form's outcome is unknown.
+// The seconds after which a page reloads: standbyRefresh in general, and outcomeRefresh if the page
+// reports that the outcome of a form is unknown.
 const (
 	standbyRefresh = 2
 	outcomeRefresh = 20
@@ -77,7 +77,7 @@ func (w Standby) Reason() string {
 	}
 }
 
-// ReasonAMQP is Reason for AMQP clients: it gives the owner's AMQP address, if that is known.
+// ReasonAMQP is Reason for AMQP clients. It contains the owner's AMQP address, if that is known.
 func (w Standby) ReasonAMQP() string {
 	if w.ownerKnown() {
 		return w.reasonAt(cmp.Or(w.Owner.AMQP, w.Owner.Dashboard))
@@ -136,7 +136,7 @@ func standbyRole(_, pattern string) (auth.Role, bool) {
 	return auth.Viewer, strings.HasSuffix(pattern, "/*") || pattern == "/live"
 }
 
-// setRetryAfter sets after how many seconds clients should retry.
+// setRetryAfter sets the answer's Retry-After header to standbyRefresh.
 func setRetryAfter(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, fmt.Sprint(standbyRefresh))
 }

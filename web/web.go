@@ -74,9 +74,10 @@ type Options struct {
 	// that is not empty, and returns when the connection has ended. Zero means that none is
 	// accepted.
 	AMQP func(nc net.Conn, namespace string)
-	// NamespacesIncomplete is set if there may be namespaces that the server does not know yet. Until NamespacesComplete
-	// is called, requests on the admin port that name an unknown namespace are asked to retry.
-	// On the dashboard's port, other servers are asked for it.
+	// NamespacesIncomplete is set if there may be namespaces that the server does not know yet. Until
+	// NamespacesComplete is called, clients that name an unknown namespace on the admin port are asked
+	// to retry. If a request on the dashboard's port names an unknown namespace, the server asks other
+	// servers whether they have it.
 	NamespacesIncomplete bool
 	// UnknownHosts decides about hosts that name no namespace; nil means the server's own.
 	UnknownHosts *sas.UnknownHosts
@@ -153,7 +154,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// newServer returns the server of one port. Set asks if clients must authenticate there.
+// newServer returns the server of one port. With `asks`, clients must authenticate there.
 func (s *Server) newServer(ctx context.Context, port http.HandlerFunc, asks bool) *http.Server {
 	return timeout.Server(&http.Server{
 		Handler:           s.trackConnection(answerHead(port), asks),
@@ -267,7 +268,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// newDashboardBase returns base for the dashboard's port, with the routes that need no namespace.
+// newDashboardBase returns newBase's Echo for the dashboard's port, with authorize and the routes that
+// need no namespace. `ofUI` returns the roles of the other routes.
 func (s *Server) newDashboardBase(ofUI func(method, pattern string) (auth.Role, bool)) *echo.Echo {
 	e := s.newBase(pagePolicy)
 	s.mountWebSocket(e)
@@ -281,7 +283,8 @@ func (s *Server) newDashboardBase(ofUI func(method, pattern string) (auth.Role, 
 	return e
 }
 
-// mountWebSocket accepts AMQP in a WebSocket on the dashboard's port, if that is allowed.
+// mountWebSocket makes e accept AMQP in a WebSocket, unless people must authenticate on the
+// dashboard's port and AMQP clients need not.
 func (s *Server) mountWebSocket(e *echo.Echo) {
 	if s.isOpen() || s.o.SAS == sas.Enforce {
 		e.Pre(s.amqpWebSocket)

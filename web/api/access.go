@@ -75,7 +75,7 @@ func presentAccess(r engine.AccessRule) AccessRule {
 	}
 }
 
-// presentAll presents rules, with their keys if the query requests keys.
+// presentAll converts rules for an answer, with their keys if the query has the parameter keys.
 func presentAll(rules []engine.AccessRule, q url.Values) []AccessRule {
 	out := []AccessRule{}
 	for _, r := range rules {

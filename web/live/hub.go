@@ -69,8 +69,8 @@ type Options struct {
 	// Open builds the page at url, an address without the base path. The page contains every
 	// event up to n. It is called by several goroutines.
 	Open func(ctx context.Context, url string) (page view.Page, n uint64, err error)
-	// Follow waits for events after a number and returns them in order. Lost is how many
-	// earlier ones are gone. It may overwrite into.
+	// Follow waits for events after the number `after` and returns them in order, and how many events
+	// after that number are lost. It may store the events in `into`.
 	Follow func(ctx context.Context, after uint64, into []engine.Event) (events []engine.Event, lost uint64, err error)
 	// Greeting must not block.
 	Greeting func() Greeting
@@ -154,8 +154,8 @@ type Hub struct {
 	wg         sync.WaitGroup
 	epoch      uint64 // owned by follow
 
-	// mu guards all below and the fields of pages, clients and viewers that are marked
-	// so. Nothing blocks while it is held.
+	// mu guards the fields below, and the fields of pages, clients and viewers that say so. No
+	// goroutine blocks while it holds mu.
 	mu        sync.Mutex
 	closed    bool
 	clients   map[*client]struct{}
@@ -281,7 +281,7 @@ func (h *Hub) sendClock() {
 	h.markAll()
 }
 
-// clock returns a frame with the current time.
+// clock returns a frame of type t with the broker's time and how its clock runs.
 func (hello Greeting) clock(t string) control {
 	c := control{T: t, Now: formatTime(hello.Now), N: hello.N, Rate: new(hello.Clock.rate())}
 	if !hello.Clock.Until.IsZero() {
@@ -355,7 +355,7 @@ func (h *Hub) Alert(n uint64) {
 	}
 }
 
-// RenderAll renders all watched pages again, because of a change that is no event of the broker's.
+// RenderAll renders all watched pages again. Call it after a change that causes no event of the broker.
 func (h *Hub) RenderAll() { h.markAll() }
 
 // reset makes every browser subscribe again, because event numbers may restart.

@@ -29,7 +29,8 @@ func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle implements slog.Handler. It writes a line now, within a second, or not at all.
+// Handle implements slog.Handler. It writes the line at once, or holds it back: then it is written
+// within a second or only counted.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	r = cut(r)
 	if r.Level >= slog.LevelInfo && !h.limiter.admit(h.next, r) {

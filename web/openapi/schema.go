@@ -47,11 +47,11 @@ type Schemas struct {
 	strict map[reflect.Type]bool
 }
 
-// Response returns the schema of an answer of the type of v.
+// Response returns the schema of an answer that has v's type.
 func (s *Schemas) Response(v any) *Schema { return s.of(reflect.TypeOf(v), responseSide) }
 
-// Request returns the schema of a request of the type of v: as Response, but without further
-// members.
+// Request returns the schema of a request body that has v's type. Unlike Response's, it allows no
+// other members.
 func (s *Schemas) Request(v any) *Schema { return s.of(reflect.TypeOf(v), requestSide) }
 
 // All returns the components by name. The caller owns the map.

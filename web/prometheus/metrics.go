@@ -238,7 +238,8 @@ func (o Options) readAll(ctx context.Context, all []Namespace) (metrics []*names
 	return metrics
 }
 
-// sumRest sums all but the first most entries into one.
+// sumRest returns the first `most` elements of `all`, followed by one with the sums over the rest, if
+// there are more.
 func sumRest(all []entityMetrics, most int) []entityMetrics {
 	if len(all) <= most {
 		return all
@@ -297,7 +298,7 @@ func ready(b *broker.Broker) float64 {
 	return 1
 }
 
-// each writes a metric with one sample for each namespace that has a value.
+// each writes a metric with one sample for each namespace for which `of` returns a value and true.
 func (e *encoder) each(metrics []*namespaceMetrics, name string, k kind, help string, of func(*namespaceMetrics) (float64, bool)) {
 	begun := false
 	for _, s := range metrics {

@@ -50,7 +50,7 @@ func reservedPrefixes() []netip.Prefix {
 	return all
 }
 
-// checkIP returns an error if no connection may be made to at.
+// checkIP returns an error if no connection may be made to the address `at`.
 func (s *Sender) checkIP(at netip.Addr) error {
 	at = at.Unmap().WithZone("")
 	if at.IsLinkLocalUnicast() || at.IsMulticast() || at.IsUnspecified() || at.IsInterfaceLocalMulticast() {
@@ -70,8 +70,8 @@ func (s *Sender) checkIP(at netip.Addr) error {
 	return nil
 }
 
-// transport connects only to allowed addresses, and never through a proxy, which could itself
-// decide where a connection goes.
+// transport returns a RoundTripper that connects only to allowed addresses. It uses no proxy, because
+// a proxy could decide itself where a connection goes.
 func (s *Sender) transport() http.RoundTripper {
 	dial := net.Dialer{Timeout: requestTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
