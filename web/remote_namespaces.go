@@ -13,7 +13,8 @@ import (
 	"mayfly/web/cluster"
 )
 
-// How long the server remembers that another server has a namespace, and that none has.
+// How long the server remembers that another server has a namespace (remoteTTL), and that no server
+// has it (missingTTL).
 const (
 	remoteTTL  = 5 * time.Second
 	missingTTL = time.Second

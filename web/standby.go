@@ -32,7 +32,7 @@ type Standby struct {
 	Owner         engine.Owner        // who owns the namespace; zero if unknown
 	Cause         string              // what else keeps this server from owning it, in a sentence
 	Since         time.Time           // when it began to wait
-	TakeoverAfter time.Duration       // how soon after the owner's death it takes over
+	TakeoverAfter time.Duration       // how soon after the owner has failed it takes over
 	StoredIn      string              // where the namespace is stored, for people
 	Namespaces    *namespaces.Manager // the server's namespaces; nil if this is the only one
 	Safe          bool                // as in Services
@@ -158,7 +158,7 @@ func (w Standby) page(c echo.Context) error {
 		}
 	}
 	if w.unanswered {
-		shell.Refresh = outcomeRefresh // there is text to read
+		shell.Refresh = outcomeRefresh // leaves time to read the text
 		shell.Notice = component.Notice{Tone: component.Low, Title: locale.T(ctx, "standby.unsure")}
 	}
 	shell.Appearance = layout.AppearanceOf(r)

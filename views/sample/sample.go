@@ -1,7 +1,7 @@
 // Package sample holds programs that send a message to the broker and receive it, in each
 // language with a Service Bus SDK. The programs for the queue orders are the scripts of the
-// documentation. Tests of cmd/mayfly/e2e run these and the programs that pages show, except
-// those in .NET.
+// documentation. Tests of cmd/mayfly/e2e run these scripts and the programs that pages show, except
+// the .NET programs.
 package sample
 
 import (

@@ -58,7 +58,7 @@ type client struct {
 	presentationDue bool                       // the presentation's state is to be sent
 	queue           []*pageViewer              // viewers with something due, the longest waiting first
 	paused          bool
-	code            int // why it ends; zero while it does not
+	code            int // the close code; zero until the socket is to end
 	text            string
 }
 

@@ -102,15 +102,15 @@ type Options struct {
 	// PresentingDenied reports whether a browser may not present. Nil means that all may.
 	PresentingDenied func(*http.Request) bool
 
-	Base              string        // the path the dashboard is served under, "" for the root
-	MaxSockets        int           // 500; negative means none
-	MaxPerAddress     int           // no limit: teams sit behind one address
-	MaxPagesPerSocket int           // 64 for a socket
-	MaxPages          int           // 4096 different ones
-	Interval          time.Duration // 200 ms between two renderings of a page
-	Heartbeat         time.Duration // 15 s
-	StallTimeout      time.Duration // 10 s without progress before a socket is cut
-	Logger            *slog.Logger  // silent
+	Base              string        // the path that the dashboard is served under; empty means the root
+	MaxSockets        int           // zero means 500; negative means that every socket is refused
+	MaxPerAddress     int           // sockets of one address; zero means no limit, because a team may share an address
+	MaxPagesPerSocket int           // zero means 64
+	MaxPages          int           // different pages of all sockets; zero means 4096
+	Interval          time.Duration // between two renderings of a page; zero means 200 ms
+	Heartbeat         time.Duration // between two heartbeats; zero means 15 s
+	StallTimeout      time.Duration // without progress before a socket is cut; zero means 10 s
+	Logger            *slog.Logger  // zero means that nothing is logged
 }
 
 func (o Options) withDefaults() Options {

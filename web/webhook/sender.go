@@ -235,7 +235,7 @@ func (s *Sender) deliver(l *ruleQueue, r alert.Rule, d Delivery, body []byte) {
 		if !ok {
 			d.State, d.Error = Failed, "The rule was deleted or disabled, or its webhook was removed."
 			s.record(l, d)
-			return // an operator wanted that
+			return // not logged, because an operator caused it
 		}
 		if is.URL != r.URL {
 			d.Attempts = 0 // the new address has not been tried yet

@@ -48,7 +48,7 @@ type LinkLifetime struct {
 // Full returns the whole page.
 func (m Share) Full() templ.Component { return share(m) }
 
-// Dialog returns what the script shows over another page.
+// Dialog returns the form of the page, which the script shows over another page.
 func (m Share) Dialog() templ.Component { return shareAsks(m) }
 
 // Watches returns nil, because the page is not live.

@@ -46,7 +46,7 @@ type TokenRow struct {
 	Until     time.Time // zero means until it is revoked
 	Used      time.Time // zero means never
 	Now       time.Time
-	Revoke    string // address of the question whether to revoke it
+	Revoke    string // address of the form that confirms its revocation
 }
 
 // A TokenState is whether a token or link is valid.
@@ -239,7 +239,7 @@ func (m ConfirmRevokeToken) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m ConfirmRevokeToken) Full() templ.Component { return confirmRevokeToken(m) }
 
-// Dialog returns what the script shows over another page.
+// Dialog returns the form of the page, which the script shows over another page.
 func (m ConfirmRevokeToken) Dialog() templ.Component { return confirmRevokeTokenForm(m) }
 
 // Watches returns nil, because the page is not live.

@@ -13,7 +13,7 @@ import (
 	"mayfly/views/view"
 )
 
-// Temporary is the page of entities with automatic deletion, and of those that were deleted.
+// Temporary is the page of entities with automatic deletion, and of entities that were deleted.
 type Temporary struct {
 	Shell    layout.Shell
 	Lede     []component.Text
@@ -67,7 +67,8 @@ func (m Temporary) Parts() []view.Part {
 	)
 }
 
-// PinAttributes returns what the script needs to offer to pin s before it is deleted.
+// PinAttributes returns the attributes by which the script offers to pin s shortly before it is
+// deleted, or nil if its idle clock is not running.
 func (s TemporaryEntity) PinAttributes(ctx context.Context) templ.Attributes {
 	if s.State != component.IdleRunning || s.Clock.At.IsZero() {
 		return nil

@@ -107,7 +107,7 @@ func (d *Handler) RequiredRole(method, pattern string) (auth.Role, bool) {
 }
 
 // UsersChanged must be called when the file of users has changed: it ends the sessions of users
-// whose line has changed or gone.
+// whose line has changed or was removed.
 func (d *Handler) UsersChanged(ctx context.Context) {
 	ended := d.o.Sessions.Recheck(ctx, func(name string) ([sha256.Size]byte, bool) {
 		u, ok := d.o.Users.Find(name)

@@ -103,8 +103,9 @@ func parseNoteID(id string) (key [sha256.Size]byte, ok bool) {
 	return key, err == nil && len(raw) == len(key)
 }
 
-// mergeNotes updates the sessions from the note store: it adds new ones and ends those that are gone from
-// it. Sessions that began or ended here since the reading began are kept as they are.
+// mergeNotes updates the sessions from the notes of the note store: it adds new sessions, and ends
+// sessions that are no longer there. It does not change sessions that began or ended here after the
+// time `began`, when the reading began.
 func (s *Sessions) mergeNotes(notes []namespaces.Note, began time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,7 +98,7 @@ const (
 	usedResolution      = time.Minute      // the resolution of LastUsed
 	saveUsedInterval    = 10 * time.Minute // how often LastUsed is written if it has changed
 	forgetExpiredAfter  = 7 * 24 * time.Hour
-	forgetOrphanedAfter = time.Hour // after which a gone maker's keys are forgotten; a users file may be wrong for a moment
+	forgetOrphanedAfter = time.Hour // how long keys are kept after their maker is gone, because a users file may be wrong for a moment
 )
 
 // Serve stores the Registry's keys in b, and returns a function that stops that and waits until
