@@ -236,7 +236,7 @@ func (s *Server) serveAdmin(w http.ResponseWriter, r *http.Request) {
 	sp.handlers.Load().admin().ServeHTTP(w, r)
 }
 
-// newNoNamespace answers requests on the admin port that name no namespace.
+// newNoNamespace returns the handler of requests on the admin port that name no namespace.
 func (s *Server) newNoNamespace() http.Handler {
 	e := s.newBase(adminPolicy)
 	e.Pre(s.amqpWebSocket)

@@ -81,8 +81,8 @@ func (s *Server) remoteHealth(c echo.Context, w Standby) readiness {
 	return readiness{reason: fmt.Sprintf("ready: requests are forwarded to the server at %s, which owns the namespace %s", cmp.Or(w.Owner.Dashboard, w.Owner.Host, "an unknown address"), w.namespace())}
 }
 
-// ready reports whether the server's own namespace takes messages, and lists the other
-// namespaces that do not. If the request names a namespace, it reports on that namespace only.
+// ready answers whether the server's own namespace takes messages, and lists the other namespaces that
+// do not. If the request names a namespace, the answer is about that namespace only.
 func (s *Server) ready(c echo.Context, f *namespaces.Manager, own readiness) error {
 	if name := c.QueryParam("namespace"); name != "" {
 		if f == nil {

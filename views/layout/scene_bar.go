@@ -95,7 +95,7 @@ func (s SceneBar) chosen(rate int) bool { return !s.Animated && s.Rate == rate }
 
 func (s SceneBar) step() string { return strconv.Itoa(s.Step) }
 
-// highlights returns the addresses to highlight, for the script.
+// highlights returns the addresses that the script highlights, as a JSON list.
 func (s SceneBar) highlights() string {
 	at := []string{}
 	for _, m := range s.Highlights {

@@ -54,7 +54,7 @@ func readKey(r *http.Request) (key string, digest hash.Hash, err error) {
 	return key, digest, nil
 }
 
-// answerOnce answers with the result of `act`. If a request with the same key has been executed,
+// answerOnce answers with the result of `act`. If an earlier request with the same key has succeeded,
 // answerOnce answers with that request's result instead, or with an error if its body was another. The
 // body must have been read. An empty key means that the request has none.
 func (d *handler) answerOnce(c echo.Context, key string, digest hash.Hash, status int, act func() (any, error)) error {

@@ -170,7 +170,7 @@ func (d *handler) confirmCount(c echo.Context, parts []purgePart, only *engine.M
 	return agreed.Check(total)
 }
 
-// afterPurging adds to an error how many messages were removed before it.
+// afterPurging returns err with the number of messages that were removed before it, if there are any.
 func afterPurging(err error, removed int64) error {
 	if removed == 0 {
 		return err

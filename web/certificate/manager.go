@@ -66,7 +66,8 @@ type loaded struct {
 	checked time.Time   // when the folder was last checked
 }
 
-// Open creates what is missing in the folder. The error is a sentence about one of its files.
+// Open returns the Manager of a folder, in which it creates the files that are missing. The error is a
+// sentence about an invalid name or one of the files.
 func Open(o Options) (*Manager, error) {
 	a := &Manager{dir: o.Dir, log: cmp.Or(o.Logger, slog.Default()), now: o.Now}
 	if a.now == nil {

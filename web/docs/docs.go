@@ -178,7 +178,7 @@ func (l *Library) parse(file string, source []byte) *doc {
 	return d
 }
 
-// idOf returns the anchor of a heading, which is that of GitHub.
+// idOf returns the anchor of a heading, which is the same as on GitHub.
 func idOf(n ast.Node) string {
 	if id, ok := n.AttributeString("id"); ok {
 		if b, ok := id.([]byte); ok {

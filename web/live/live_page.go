@@ -132,7 +132,7 @@ func (h *Hub) dropPage(t *livePage) {
 	delete(h.pages, t.id)
 }
 
-// watch sets the paths whose events concern t. The caller holds mu.
+// watch sets the paths whose events mark t as dirty. The caller holds mu.
 func (h *Hub) watch(t *livePage, paths []string) {
 	for _, p := range t.watches {
 		delete(h.watched[p], t)

@@ -123,7 +123,8 @@ func (s *Schemas) element(t reflect.Type, at side) *Schema {
 	return &Schema{AnyOf: []*Schema{of, {Type: "null"}}}
 }
 
-// ofStruct creates a component, or makes an existing one strict if requests use it too.
+// ofStruct returns a reference to the component of a struct, which it creates if there is none. A
+// component that requests use is strict: it allows no further members.
 func (s *Schemas) ofStruct(t reflect.Type, at side) *Schema {
 	name := t.Name()
 	if name == "" {

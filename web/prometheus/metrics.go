@@ -86,7 +86,7 @@ type Namespace struct {
 type Served struct {
 	Broker  *broker.Broker
 	Stats   *stats.Recorder
-	Clients connections.Source            // nil means that no client stays connected
+	Clients connections.Source            // nil means that there are none
 	Store   func() (bytes int64, ok bool) // nil means that the size is unknown
 }
 
@@ -251,7 +251,7 @@ func sumRest(all []entityMetrics, most int) []entityMetrics {
 	return append(all[:most:most], sum)
 }
 
-// add adds the metrics of a temporary namespace.
+// add adds the metrics t of a temporary namespace to the sums in s.
 func (s *namespaceMetrics) add(t *namespaceMetrics) {
 	if !t.answered {
 		return

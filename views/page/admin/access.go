@@ -35,7 +35,8 @@ type AccessOwnerRef struct {
 	Here string // address of its rules
 }
 
-// crumbs returns the breadcrumbs to a page of the owner.
+// crumbs returns the breadcrumbs to a page of the owner with the label `last`, or to the owner's list
+// of rules if `last` is empty.
 func (o AccessOwnerRef) crumbs(ctx context.Context, last string) []component.Crumb {
 	all := []component.Crumb{{Label: locale.T(ctx, "access.title"), Href: o.All}}
 	if o.Name != "" {

@@ -80,7 +80,7 @@ func New(c Config) (*Provider, error) {
 	return p, nil
 }
 
-// Title is the provider's name for people.
+// Title returns the provider's name for people.
 func (p *Provider) Title() string { return p.c.Title }
 
 // limitedTransport limits the size of answers.

@@ -51,8 +51,8 @@ func (b *throttle) giveBack(key string) {
 	}
 }
 
-// evict drops the keys that have all their tries, else the one nearest to it. The caller
-// holds mu.
+// evict forgets the keys that have all their tries again or, if there are none, the key that will have
+// them first. The caller holds mu.
 func (b *throttle) evict(now time.Time) {
 	least, first := "", time.Time{}
 	for key, full := range b.fullAt {
