@@ -191,9 +191,9 @@ func cutNamespace(at, below, name string) (rest string, ok bool) {
 	return rest[len(name):], true
 }
 
-// mayFollow reports whether a visitor who follows a presenter by a link may use an address outside
-// the link's namespace: pages of the scenes to which the presenter led, and the socket that
-// reports where the presenter is, on which the hub sends link visitors nothing else.
+// mayFollow reports whether a link visitor may use the address `at` outside the link's namespace. The
+// visitor may open pages of the scenes to which the presenter led, and the socket /live, on which
+// the hub sends link visitors only where the presenter is.
 func (s *Server) mayFollow(caller auth.Caller, at string) bool {
 	if caller.Method != auth.Link {
 		return false

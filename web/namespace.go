@@ -165,7 +165,8 @@ func (s *Server) serveDashboard(w http.ResponseWriter, r *http.Request) {
 }
 
 // resolveAddress returns the namespace that a request's address names, and the request with the
-// name in its canonical spelling.
+// name in its canonical spelling. If the address names none, or one that does not exist, it returns
+// the server's own namespace.
 func (s *Server) resolveAddress(r *http.Request) (*Namespace, *http.Request) {
 	at := r.URL.EscapedPath()
 	below := pagesPrefix

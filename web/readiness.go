@@ -118,7 +118,7 @@ func (s *Server) ready(c echo.Context, f *namespaces.Manager, own readiness) err
 	return c.String(status, text)
 }
 
-// ownerHealth are the other servers that own namespaces, and whether they can be reached.
+// ownerHealth records which of the other servers that own namespaces can be reached.
 type ownerHealth struct {
 	s         *Server
 	reachable map[string]bool // whether the owner answers, by its address

@@ -79,7 +79,8 @@ type Options struct {
 	// to retry. If a request on the dashboard's port names an unknown namespace, the server asks other
 	// servers whether they have it.
 	NamespacesIncomplete bool
-	// UnknownHosts decides about hosts that name no namespace; nil means the server's own.
+	// UnknownHosts decides about requests to hosts that name no namespace. Nil means that they are for
+	// the server's own namespace.
 	UnknownHosts *sas.UnknownHosts
 	// Metrics answers /metrics for all namespaces, whatever their state. Zero means that there
 	// are none.
@@ -96,7 +97,8 @@ type Options struct {
 	// a scene. Zero means never.
 	SceneVisible func(caller auth.Caller, name string) bool
 	// AwaitNamespace waits while the named namespace is being created again with its content, as a
-	// scene does to go a step back, or until ctx ends. Nil means that none ever is.
+	// scene does to go a step back, or until ctx ends. Nil means that namespaces are never created
+	// again.
 	AwaitNamespace func(ctx context.Context, name string)
 	// AMQPAddress is the address of AMQP, such as "127.0.0.1:5672". A client that speaks AMQP to an
 	// HTTP port gets it as a hint. Empty means none.

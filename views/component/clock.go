@@ -144,8 +144,8 @@ func (c Clock) ringShare(ctx context.Context) float64 {
 	return c.share()
 }
 
-// dash and offset return the attributes that draw a share of a path of length 100 so that it
-// drains clockwise.
+// dash and offset return the values of stroke-dasharray and stroke-dashoffset that draw a share of a
+// path of length 100 so that it drains clockwise.
 func dash(share float64) string { return strconv.Itoa(percent(share)) + " 100" }
 
 func offset(share float64) string { return strconv.Itoa(percent(share) - 100) }

@@ -104,7 +104,8 @@ func (l *limiter) admit(to slog.Handler, r slog.Record) bool {
 	return false
 }
 
-// watch sets the timer unless it is set. The caller holds mu.
+// watch starts the timer, which calls flush after the given time, unless it is running. The caller
+// holds mu.
 func (l *limiter) watch(after time.Duration) {
 	if l.timer == nil {
 		l.writing.Add(1)

@@ -40,7 +40,7 @@ func errPrivate(host string) error {
 	return engine.Refuse(engine.ErrArgument, "'%s' is on this machine or in a private network; a server that others can reach sends webhooks there only with --allow-private-webhooks.", host)
 }
 
-// reservedPrefixes returns address ranges with special uses, and those of IPv6 that embed IPv4
+// reservedPrefixes returns address ranges with special uses, and IPv6 ranges that embed IPv4
 // addresses.
 func reservedPrefixes() []netip.Prefix {
 	var all []netip.Prefix

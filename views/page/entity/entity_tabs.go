@@ -93,8 +93,8 @@ type stateInfo struct {
 	href             string
 }
 
-// states returns the cells of the strip. For messages that a topic's subscriptions hold they
-// link to the subscriptions.
+// states returns the counts of the strip, each with a link to its tab. A topic's counts of messages
+// that its subscriptions hold link to the tab of subscriptions.
 func (m Entity) states() []stateInfo {
 	at := func(t page.Tab) string {
 		if m.Kind == page.Topic && t != page.TabScheduled {

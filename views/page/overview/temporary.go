@@ -34,12 +34,12 @@ type TemporaryEntity struct {
 	State component.IdleState
 	Clock component.Clock // Of is the idle time; an IdleHeld or IdlePinned one has no end
 
-	// Reset is when the clock was last reset, and By what reset it, as shown: "receive by
-	// web-1". A zero Reset means not since the start.
+	// Reset is when the clock was last reset, and By the activity that reset it, as shown: "receive
+	// by web-1". A zero Reset means that the clock was not reset since the server's start.
 	Reset time.Time
 	By    string
 
-	// Why explains what keeps it from being deleted, or what its idle time was before it was
+	// Why explains why the entity is not deleted, or states the idle time that it had before it was
 	// pinned. Empty means that there is no explanation.
 	Why []component.Text
 

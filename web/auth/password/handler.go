@@ -270,7 +270,7 @@ func (d *Handler) Succeeded(w http.ResponseWriter, r *http.Request) {
 }
 
 // providerMarkKey returns the key that signs the marks of browsers that have signed in with an
-// OpenID provider. It is valid as long as tokens of forms.
+// OpenID provider. It is valid as long as the tokens of forms are.
 func (d *Handler) providerMarkKey() []byte {
 	return d.o.Forms.Key("browsers that have signed in elsewhere")
 }
@@ -434,7 +434,7 @@ func ReturnPath(base, to string) string {
 
 func (d *Handler) returnPath(to string) string { return ReturnPath(d.o.Base, to) }
 
-// Run runs the background work, until ctx ends.
+// Run ends expired sessions, follows the note store and watches the file of users, until ctx ends.
 func (d *Handler) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { d.o.Sessions.Watch(ctx) })

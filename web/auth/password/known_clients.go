@@ -50,7 +50,7 @@ func (m mark) sign(key []byte, name string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// isValid reports whether m was signed with key for name and is not too old.
+// isValid reports whether m was signed with `key` for `name`, at most markLifetime ago.
 func (m mark) isValid(key []byte, name string, now time.Time) bool {
 	signed := hmac.Equal([]byte(m.signature), []byte(m.sign(key, name)))
 	at, err := strconv.ParseInt(m.at, 10, 64)

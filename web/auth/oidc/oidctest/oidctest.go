@@ -56,8 +56,8 @@ type Provider struct {
 	Issuer string
 }
 
-// Start starts a provider whose client may use redirects as redirect URIs. If the provider cannot be
-// built, the test is skipped, or fails if requireVar is set to require.
+// Start starts a provider whose client has the given redirect URIs, and stops it at the end of the
+// test. If the provider cannot be built, the test is skipped, or fails if requireVar is "require".
 func Start(t testing.TB, redirects ...string) *Provider {
 	t.Helper()
 	longtest.Require(t, "signing in with an OpenID provider")
