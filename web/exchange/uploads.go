@@ -32,7 +32,7 @@ type Uploads struct {
 	maxBytes   int64              // bytes of all files together
 
 	mu        sync.Mutex
-	files     map[string]*File // by word, guarded by mu
+	files     map[string]*File // by ID, guarded by mu
 	bytes     int64            // of all files, including those still being uploaded, guarded by mu
 	uploading int              // files, guarded by mu
 	closed    bool             // guarded by mu

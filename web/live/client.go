@@ -74,8 +74,8 @@ type command struct {
 	Beside string `json:"beside"` // the page open beside it
 }
 
-// Handler serves the socket. It answers 503 if there are too many; the browser then polls the
-// page instead.
+// Handler returns the handler of sockets. It answers 503 if there are too many sockets; the browser
+// then polls the page instead.
 func (h *Hub) Handler() http.Handler { return http.HandlerFunc(h.serve) }
 
 func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {

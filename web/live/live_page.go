@@ -53,7 +53,7 @@ type pageViewer struct {
 	// zero if the browser has it. An earlier rendering may be older than the page.
 	rendering uint64
 	due       due
-	frames    []*websocket.PreparedMessage // if due is changes
+	frames    []*websocket.PreparedMessage // the frames to send if due is changesDue
 }
 
 // due is what a viewer's socket has to send next.

@@ -7,10 +7,10 @@ import (
 	"mayfly/web/presentation"
 )
 
-// A presenter's browser sends its page with op "present", by the key of the presentation; a
-// follower's sends op "follow", with the presentation's id. Both get the presentation's state
-// in frames of their own kind, also while their pages are paused: only the latest state,
-// however many changes there were.
+// A presenter's browser sends its page in the command "present", with the key of the presentation. A
+// follower's browser sends the command "follow", with the presentation's id. Both get the
+// presentation's state in frames of type "talk", also while their pages are paused. If it changes
+// faster than frames are sent, they get only the latest state.
 
 // errPresentingDenied is the error for clients that may not present.
 var errPresentingDenied = errors.New("a viewer cannot present")
@@ -18,8 +18,8 @@ var errPresentingDenied = errors.New("a viewer cannot present")
 // maxID is the most bytes of a presentation's id that is looked up. Valid ids are shorter.
 const maxID = 64
 
-// present makes the client the presenter, at a page. If followers cannot be at that page, such
-// as a form, they stay where they are.
+// present makes the client the presenter, and records its page. If that page cannot be followed, such
+// as a form, followers stay where they are.
 func (h *Hub) present(c *client, cmd command) {
 	if err := h.becomePresenter(c, cmd); err != nil {
 		h.mu.Lock()
