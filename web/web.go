@@ -215,8 +215,9 @@ type Port struct {
 	AMQPAddress string // as in Options, for clients of this namespace
 }
 
-// Serve accepts connections until Shutdown, and then returns nil. The admin port may have
-// several listeners, Ports or others. Serve owns all of them.
+// Serve accepts connections until Shutdown, and then returns nil. If a listener fails, Serve closes all
+// of them and returns the error. The admin port may have several listeners, Ports or others. Serve owns
+// all of them.
 func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 	ended := make(chan error, 1+len(admin))
 	logged := new(atomic.Int64)

@@ -38,8 +38,8 @@ func (c Clock) share() float64 {
 	return min(1, float64(c.left())/float64(c.Of))
 }
 
-// Tone returns the tone of the time left. With view.WithFrozenClocks it is Plenty, until
-// the script has updated the clock.
+// Tone returns As if it is set, Never for a clock that never runs out, and else the Urgency of the
+// time left. With view.WithFrozenClocks that is Plenty, until the script has updated the clock.
 func (c Clock) Tone(ctx context.Context) Tone {
 	switch {
 	case c.As != "":

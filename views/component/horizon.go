@@ -25,8 +25,8 @@ type Bucket struct {
 // A Slice counts the messages that expire in a part of a bucket's range.
 type Slice struct{ Dead, Lost int }
 
-// top returns the count that fills the height: a power of ten, so that the scale rarely
-// changes, and the same above and below the line.
+// top returns the count at which a bar has its full height: a power of ten, so that the scale rarely
+// changes. It is the same above and below the line.
 func (h ExpiryHorizon) top() float64 {
 	most := 100
 	for _, b := range h.Buckets {

@@ -106,7 +106,8 @@ func (d *handler) accessRules(c echo.Context) error {
 	return reply(c, http.StatusOK, AccessRules{Rules: presentAll(rules, query(c))})
 }
 
-// entityOfAccess returns the entity in the query, or "" for the namespace.
+// entityOfAccess returns the entity that the query names, or "", which means the namespace, if it
+// names none.
 func (d *handler) entityOfAccess(c echo.Context) (engine.Path, error) {
 	q := query(c)
 	if !q.Has("entity") {

@@ -273,7 +273,8 @@ func (d *handler) alertRules(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// namedAlertRule returns the rule in the address.
+// namedAlertRule returns the rule whose number is in the address. The error is alert.ErrNoRule, or
+// engine.ErrNotImplemented if the server has no alert rules.
 func (d *handler) namedAlertRule(c echo.Context) (alert.Status, error) {
 	if d.alerts == nil {
 		return alert.Status{}, errNoAlertRules()

@@ -230,8 +230,9 @@ func (d *handler) repeat(c echo.Context) error {
 	})
 }
 
-// executeRepeat previews, sends or starts a job that sends the messages of a complete draft, depending
-// on dryRun and their number.
+// executeRepeat executes the request with a complete draft. With dryRun it returns the first messages.
+// Otherwise it sends the messages, or starts a job that sends them if there are more than
+// maxDirectSend.
 func (d *handler) executeRepeat(c echo.Context, to engine.Path, in Repeat, what template.Draft, m *template.CompiledDraft, now engine.Instant, seed template.Seed) (out Repeated, err error) {
 	out = Repeated{Count: m.Count(), Seed: hex.EncodeToString(seed[:])}
 	switch {

@@ -206,9 +206,9 @@ func (m Entity) receive(ctx context.Context) component.Action {
 // refused operation (STAT-2, STAT-7).
 func (m Entity) allows(d statusOperation) bool { return m.status().disables(m.Kind)&d == 0 }
 
-// canReceive reports whether a single message can be received here: not where everything is
-// forwarded (FWD-5, DLQ-13), nor without a session where sessions are required (SES-13), which
-// does not apply to dead letters (DLQ-7).
+// canReceive reports whether a single message can be received on the open tab. It cannot if the tab's
+// messages are forwarded (FWD-5, DLQ-13), or if the entity requires sessions (SES-13), which does not
+// apply to dead letters (DLQ-7).
 func (m Entity) canReceive() bool {
 	switch {
 	case !m.allows(operationReceive):

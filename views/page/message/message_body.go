@@ -50,8 +50,8 @@ func (b Body) Raw() (text string, all bool) {
 	return component.ShowInvisible(string(b.Content[:min(len(b.Content), beyondBytes)])), false
 }
 
-// Hex returns a hexadecimal dump of the window, or of the first bytes, sixteen on a line after
-// the offset, and whether that is all of the body.
+// Hex returns a hexadecimal dump of Window, or of the first HexBytes bytes if Window is nil, and
+// whether that is all of the body. Each line has an offset and sixteen bytes.
 func (b Body) Hex() (text string, all bool) {
 	window := b.Window
 	if window == nil {
