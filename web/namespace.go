@@ -77,8 +77,8 @@ func (sp *Namespace) closeForwarder() {
 	}
 }
 
-// registerOwn registers the server's own namespace by name, so that requests to hosts of that name are
-// answered by it.
+// registerOwn registers sp under the given name if it is the server's own namespace, so that requests
+// to hosts of that name are for it. It does nothing for other namespaces, or if the name is empty.
 func (sp *Namespace) registerOwn(name string) {
 	if sp.name == "" && name != "" {
 		sp.s.namespaces.add(strings.ToLower(name), sp)

@@ -19,7 +19,7 @@ type Handler struct {
 	limiter *limiter
 }
 
-// New returns a handler that limits the lines it passes to next.
+// New returns a handler that limits the lines that it passes to the handler `next`.
 func New(next slog.Handler) *Handler {
 	return &Handler{next, &limiter{kinds: map[kind]*burst{}}}
 }

@@ -184,7 +184,8 @@ func purged(s page.State) string {
 	}
 }
 
-// field returns an input by name; tip may be empty.
+// field returns the input with the given name. `label` and `tip` are text ids; an empty tip means none.
+// With `prose` the input is wide.
 func (m Confirm) field(ctx context.Context, name, label, tip string, prose bool) component.Field {
 	f := component.Field{
 		Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name],

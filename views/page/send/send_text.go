@@ -14,7 +14,7 @@ import (
 // emptyRows is how many empty rows of properties the form offers.
 const emptyRows = 4
 
-// field returns an input by name; tip may be empty.
+// field returns the input with the given name. `label` and `tip` are text ids; an empty tip means none.
 func (m Send) field(ctx context.Context, name, label, tip string) component.Field {
 	f := component.Field{Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name]}
 	if tip != "" {

@@ -22,7 +22,7 @@ type LinkHandler struct {
 	ReturnPath func(to string) string
 }
 
-// Mount adds the routes to at.
+// Mount adds the handler's routes to the group `at`.
 func (g *LinkHandler) Mount(at *echo.Group) {
 	at.GET(LinkPath+":secret", g.open)
 	at.POST(LeavePath, g.leave)
