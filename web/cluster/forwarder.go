@@ -292,8 +292,8 @@ func (l *Forwarder) Join(client, owner net.Conn) {
 		sending.Go(func() {
 			copyOneWay(owner, client)
 			_ = owner.Close()
-			// If it were closed while bytes of the client are on their way, the client
-			// might never read the last bytes from the owner.
+			// If the connection were closed while bytes of the client are on their way, the
+			// client might never read the last bytes from the owner.
 			_, _ = io.CopyN(io.Discard, client, maxIgnored) //nolint:errcheck // any error ends the connection
 		})
 		copyOneWay(timeout.WithWriteTimeout(client), owner)

@@ -46,7 +46,7 @@ type Library struct {
 	Version  string // of the library; may be empty
 	Platform string // language and machine in one text; may be empty
 	// Application is the name that the program using the library gives itself. It is empty for
-	// most.
+	// most programs.
 	Application string
 }
 

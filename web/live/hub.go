@@ -93,8 +93,8 @@ type Options struct {
 	// error for other pages, such as forms. It must not block. Nil means that every address is
 	// canonical.
 	Followable func(url string) (string, error)
-	// HomeURL is the first page of the hub's namespace. Clients that may not see it only get the
-	// state of presentations. Empty means that every client may see it.
+	// HomeURL is the address of the first page of the hub's namespace. Clients that may not see that
+	// page only get the state of presentations. Empty means that every client may see it.
 	HomeURL string
 	// SceneVisible reports whether a visitor who is limited to another namespace may view the named
 	// namespace of a scene. Nil means never.

@@ -50,7 +50,8 @@ type pageViewer struct {
 	n      uint64 // the event number up to which the browser has the page
 
 	// rendering is the number of the first rendering that may serve as the browser's snapshot;
-	// zero if the browser has it. An earlier rendering may be older than the page.
+	// zero if the browser has it. An earlier rendering may lack events that the browser's page
+	// already includes.
 	rendering uint64
 	due       due
 	frames    []*websocket.PreparedMessage // the frames to send if due is changesDue

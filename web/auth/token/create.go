@@ -20,8 +20,8 @@ import (
 type Request struct {
 	Name string    // for people, 1 to 100 characters
 	Role auth.Role // of a token; a link is always a viewer's
-	// Namespace is the only one that the key is valid for, in lower case. A link requires one.
-	// Empty means a token for all.
+	// Namespace is the only namespace for which the key is valid, in lower case. A link requires one.
+	// Empty means that a token is valid for all namespaces, and the server itself.
 	Namespace string
 	Page      string        // of a link: its address, such as /n/default/queues; empty means the namespace's overview
 	Lifetime  time.Duration // how long it is valid; zero means no end for a token, and DefaultLinkLifetime for a link
