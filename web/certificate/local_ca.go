@@ -55,8 +55,9 @@ func (a *Manager) loadLocal(was *loaded) (*loaded, error) {
 	return s, a.writeCA(i)
 }
 
-// certify returns a certificate signed by the issuer, with the names that the issuer permits. It
-// returns an error if a client that trusts the root would reject it.
+// certify returns a certificate signed by the issuer, for certificateNames and those of extraNames that
+// the issuer permits. It returns an error if a client that trusts the root would reject the
+// certificate, now or before the certificate expires.
 func (a *Manager) certify(i *issuer, now time.Time) (tls.Certificate, error) {
 	if now.Add(leafLife).After(i.cert.NotAfter) {
 		return tls.Certificate{}, fmt.Errorf("the previous CA expires on %s", i.cert.NotAfter.Format(time.DateOnly))

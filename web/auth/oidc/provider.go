@@ -106,7 +106,8 @@ func sameHost(r *http.Request, via []*http.Request) error {
 }
 
 // discover returns the provider's document. If it is not known yet, discover requests it and waits
-// no longer than `patience`. The error is ErrUnavailable, or the cause for which ctx ended.
+// no longer than `patience`. For retryInterval after a failed request it returns that failure again.
+// The error is ErrUnavailable, or the cause for which ctx ended.
 func (p *Provider) discover(ctx context.Context, patience time.Duration) (*discovery, error) {
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // the result outlives the caller
 	defer cancel()
