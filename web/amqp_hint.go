@@ -73,7 +73,8 @@ func (c *amqpHintConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sendHint answers the AMQP client, and waits a moment for it to close.
+// sendHint answers the AMQP client with the hint, and then waits a moment for the client to close the
+// connection. It logs the client.
 func (c *amqpHintConn) sendHint() {
 	hint := "this port speaks HTTP; "
 	if c.listener.amqpAddress != "" {

@@ -85,8 +85,8 @@ func (s *Server) lookupRole(ofUI func(method, pattern string) (auth.Role, bool),
 // context. The context is cancelled when the caller's access ends. It is the only place where
 // roles are checked for an address.
 //
-// roles returns the roles of the registered routes: other requests change nothing and require a
-// viewer.
+// `roles` returns the roles of the registered routes. Requests to no route change nothing, and require
+// a viewer.
 func (s *Server) authorize(roles func() map[string]auth.Role) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -155,8 +155,8 @@ func (s *Server) identifyCaller(r *http.Request) (auth.Caller, error) {
 	return p.Caller, nil
 }
 
-// belongsTo reports whether an address belongs to the named namespace alone, or to
-// the documentation.
+// belongsTo reports whether the address `at` is below the addresses of the named namespace, or is one
+// of the documentation.
 func (s *Server) belongsTo(name, at string) bool {
 	if at == docs.At || strings.HasPrefix(at, docs.At+"/") { // the same for all
 		return true
@@ -181,8 +181,8 @@ func (s *Server) belongsTo(name, at string) bool {
 	return ok && !slices.Contains(serverPaths, of)
 }
 
-// cutNamespace returns the part of an address after the namespace, which may be spelled in any
-// case.
+// cutNamespace returns the part of the address `at` after the prefix `below` and the namespace's
+// name, which may be in any case. It reports whether the address begins with both.
 func cutNamespace(at, below, name string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(at, below)
 	if !ok || len(rest) < len(name) || !strings.EqualFold(rest[:len(name)], name) {
@@ -191,9 +191,9 @@ func cutNamespace(at, below, name string) (rest string, ok bool) {
 	return rest[len(name):], true
 }
 
-// mayFollow reports whether a visitor who follows a presenter by a link may use an address outside
-// the link's namespace: pages of the scenes to which the presenter led, and the socket that
-// reports where the presenter is, on which the hub sends link visitors nothing else.
+// mayFollow reports whether a link visitor may use the address `at` outside the link's namespace. The
+// visitor may open pages of the scenes to which the presenter led, and the socket /live, on which
+// the hub sends link visitors only where the presenter is.
 func (s *Server) mayFollow(caller auth.Caller, at string) bool {
 	if caller.Method != auth.Link {
 		return false

@@ -36,9 +36,9 @@ func (s *Server) stripBase(r *http.Request) (*http.Request, bool) {
 	return &same, true
 }
 
-// newOutsideBase answers requests outside the base path. AMQP in a WebSocket is served there,
-// because the SDKs choose its address, and so is the liveness check, because the process
-// manager that asks for it does not know the base path.
+// newOutsideBase returns the handler of requests outside the base path. It also serves AMQP in a
+// WebSocket, because the SDKs choose its address, and the liveness checks, because a process manager
+// does not know the base path.
 func (s *Server) newOutsideBase() http.Handler {
 	e := s.newBase(pagePolicy)
 	s.mountWebSocket(e)

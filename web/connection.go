@@ -13,9 +13,9 @@ import (
 )
 
 // trackConnection sets each request's RemoteAddr to the client's address and reports to the budget
-// of connections how the connection is used. Set asks if clients must authenticate at this
-// port: until they have, their connections are closed first when the budget is used up. On a
-// connection in an emergency place, only requests for the server's health are answered.
+// of connections how the connection is used. With `asks`, clients must authenticate at this port, and
+// until they have, their connections are closed first when the budget is used up. On a connection in
+// an emergency place, only requests for the server's health are answered.
 func (s *Server) trackConnection(next http.Handler, asks bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := connlimit.FromContext(r.Context())

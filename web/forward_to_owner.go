@@ -13,9 +13,9 @@ import (
 )
 
 // forward forwards requests to the namespace's owner, except for the routes that every server
-// answers itself. A request that another server has forwarded is answered here, and so is one
-// that cannot reach the owner; its client may retry. If the owner may have executed a request
-// without answering, the client gets the error that the outcome is unknown.
+// answers itself. This server also answers a request that another server has forwarded, and one
+// that did not reach the owner, which the client may retry. If the owner received a request but did
+// not answer, the client gets an error which states that the outcome is unknown.
 func (s *Server) forward(w Standby, port cluster.Port) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -40,8 +40,8 @@ func (s *Server) forward(w Standby, port cluster.Port) echo.MiddlewareFunc {
 	}
 }
 
-// tokenHosts returns what the owner of a namespace needs to check the tokens of r: the names of
-// this server that they use.
+// tokenHosts returns the client information that the owner of a namespace needs to check the tokens
+// of r: the names of this server that the tokens contain, and Own.
 func (s *Server) tokenHosts(w Standby, r *http.Request, port cluster.Port) cluster.ClientInfo {
 	var hosts []string
 	for _, header := range rest.TokenHeaders() {

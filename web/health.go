@@ -3,8 +3,8 @@ package web
 import "mayfly/web/rest"
 
 const (
-	alivePath = "/livez"  // the process is alive
-	readyPath = "/readyz" // the server's own namespace takes messages, or the one named in the request
+	alivePath = "/livez"  // reports that the process is running
+	readyPath = "/readyz" // reports whether the server's own namespace, or the one named in the request, takes messages
 )
 
 // alivePaths are the liveness checks of the dashboard's port.

@@ -45,8 +45,9 @@ func requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// logRequest presents the error, if there is one, so that the log has the status that was sent. If
-// the answer had already begun, the connection is cut: a broken answer must not look whole.
+// logRequest logs a request after it has sent the answer to its error, if there is one, so that the
+// log has the status that was sent. If an error comes after the answer has begun, it cuts the
+// connection, because a broken answer must not look complete.
 func (s *Server) logRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r, began := c.Request(), time.Now()
@@ -91,13 +92,14 @@ func securityHeaders(policy func(*http.Request) string) echo.MiddlewareFunc {
 	}
 }
 
-// adminPolicy allows nothing: the admin port is not for browsers.
+// adminPolicy returns a content security policy that allows nothing, because the admin port is not for
+// browsers.
 func adminPolicy(*http.Request) string {
 	return "default-src 'none'; frame-ancestors 'none'; sandbox"
 }
 
-// pagePolicy allows pages the server's own resources. The socket's address is written out,
-// because some browsers do not count it as 'self'.
+// pagePolicy returns a content security policy that allows pages only the server's own resources. It
+// contains the socket's address, because some browsers do not count that as 'self'.
 func pagePolicy(r *http.Request) string {
 	sockets := ""
 	if host := r.Host; host != "" && strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]") == "" {
@@ -177,8 +179,8 @@ func answerHead(next http.Handler) http.Handler {
 }
 
 // limitBodies gives each request a share of the budget for bodies, and frees that share after the
-// request. The share counts towards the client's address, unless a trusted proxy sent the request
-// and names no client: such requests may be of many.
+// request. The share counts towards the client's address. If a trusted proxy sent the request and
+// names no client, it counts towards no address, because many clients may use that proxy.
 func (s *Server) limitBodies(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		address := proxy.Address(c.Request())

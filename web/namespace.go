@@ -77,15 +77,16 @@ func (sp *Namespace) closeForwarder() {
 	}
 }
 
-// registerOwn registers the server's own namespace by name, so that requests to hosts of that name are
-// answered by it.
+// registerOwn registers sp under the given name if it is the server's own namespace, so that requests
+// to hosts of that name are for it. It does nothing for other namespaces, or if the name is empty.
 func (sp *Namespace) registerOwn(name string) {
 	if sp.name == "" && name != "" {
 		sp.s.namespaces.add(strings.ToLower(name), sp)
 	}
 }
 
-// RemoveNamespace removes a namespace. Requests that are already running finish as they began.
+// RemoveNamespace removes a namespace. Running requests are still answered by its broker, but those
+// that are being forwarded to its owner end with an error.
 func (s *Server) RemoveNamespace(name string) {
 	s.namespaces.mu.Lock()
 	defer s.namespaces.mu.Unlock()
@@ -117,7 +118,8 @@ func (sp *Namespace) StandBy(w Standby) {
 	})
 }
 
-// apiGroups returns the groups at which the namespace's API is mounted.
+// apiGroups returns the group at which the namespace's API is mounted. The API of the server's own
+// namespace is also mounted at the groups `also`.
 func (sp *Namespace) apiGroups(e *echo.Echo, d Services) (at *echo.Group, also []*echo.Group) {
 	if sp.name != "" {
 		return e.Group(apiPrefix + sp.name), nil
@@ -163,7 +165,8 @@ func (s *Server) serveDashboard(w http.ResponseWriter, r *http.Request) {
 }
 
 // resolveAddress returns the namespace that a request's address names, and the request with the
-// name in its canonical spelling.
+// name in its canonical spelling. If the address names none, or one that does not exist, it returns
+// the server's own namespace.
 func (s *Server) resolveAddress(r *http.Request) (*Namespace, *http.Request) {
 	at := r.URL.EscapedPath()
 	below := pagesPrefix
@@ -234,7 +237,7 @@ func (s *Server) serveAdmin(w http.ResponseWriter, r *http.Request) {
 	sp.handlers.Load().admin().ServeHTTP(w, r)
 }
 
-// newNoNamespace answers requests on the admin port that name no namespace.
+// newNoNamespace returns the handler of requests on the admin port that name no namespace.
 func (s *Server) newNoNamespace() http.Handler {
 	e := s.newBase(adminPolicy)
 	e.Pre(s.amqpWebSocket)
@@ -249,7 +252,8 @@ func (s *Server) newNoNamespace() http.Handler {
 // yet.
 var errNamespacesIncomplete error = engine.Refuse(engine.ErrBusy, "The server is still loading its namespaces.")
 
-// NamespacesComplete states that the server knows all namespaces now; see Options.NamespacesIncomplete.
+// NamespacesComplete records that the server knows all namespaces now; see
+// Options.NamespacesIncomplete.
 func (s *Server) NamespacesComplete() { s.namespacesIncomplete.Store(false) }
 
 // resolveHost returns the namespace of the port that a request came to, else the one named by its

@@ -22,7 +22,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// alive answers that the process is running. It does not look at the store: a restart does not
+// alive answers that the process is running. It does not check the store, because a restart does not
 // help a server that cannot write.
 func alive(c echo.Context) error { return c.String(http.StatusOK, "ok\n") }
 
@@ -81,8 +81,8 @@ func (s *Server) remoteHealth(c echo.Context, w Standby) readiness {
 	return readiness{reason: fmt.Sprintf("ready: requests are forwarded to the server at %s, which owns the namespace %s", cmp.Or(w.Owner.Dashboard, w.Owner.Host, "an unknown address"), w.namespace())}
 }
 
-// ready reports whether the server's own namespace takes messages, and lists the other
-// namespaces that do not. If the request names a namespace, it reports on that namespace only.
+// ready answers whether the server's own namespace takes messages, and lists the other namespaces that
+// do not. If the request names a namespace, the answer is about that namespace only.
 func (s *Server) ready(c echo.Context, f *namespaces.Manager, own readiness) error {
 	if name := c.QueryParam("namespace"); name != "" {
 		if f == nil {
@@ -118,14 +118,14 @@ func (s *Server) ready(c echo.Context, f *namespaces.Manager, own readiness) err
 	return c.String(status, text)
 }
 
-// ownerHealth are the other servers that own namespaces, and whether they can be reached.
+// ownerHealth records which of the other servers that own namespaces can be reached.
 type ownerHealth struct {
 	s         *Server
 	reachable map[string]bool // whether the owner answers, by its address
 }
 
-// askOwners asks each owner once, all at the same time. A request that another server forwarded
-// is not forwarded again, so all owners count as unreachable.
+// askOwners asks the owners of the given namespaces at the same time, each once, whether they can be
+// reached. If another server forwarded the request, it asks none, and all owners count as unreachable.
 func (s *Server) askOwners(ctx context.Context, all []namespaces.Namespace) ownerHealth {
 	out := ownerHealth{s: s, reachable: map[string]bool{}}
 	if _, passed := cluster.ClientFromContext(ctx); passed {
@@ -153,7 +153,8 @@ func (s *Server) askOwners(ctx context.Context, all []namespaces.Namespace) owne
 	return out
 }
 
-// ownerForwarder returns the Forwarder to the owner of a namespace, or nil if nothing is forwarded.
+// ownerForwarder returns the Forwarder to the owner of a namespace, or nil if its requests are not
+// forwarded.
 func (s *Server) ownerForwarder(n namespaces.Namespace) *cluster.Forwarder {
 	if sp := s.namespaces.get(strings.ToLower(n.Name)); sp != nil {
 		return sp.handlers.Load().standby.Forwarder

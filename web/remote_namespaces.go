@@ -13,7 +13,8 @@ import (
 	"mayfly/web/cluster"
 )
 
-// How long the server remembers that another server has a namespace, and that none has.
+// How long the server remembers that another server has a namespace (remoteTTL), and that no server
+// has it (missingTTL).
 const (
 	remoteTTL  = 5 * time.Second
 	missingTTL = time.Second
@@ -43,7 +44,8 @@ func newRemoteNamespaces() *remoteNamespaces {
 	return &remoteNamespaces{asking: make(chan struct{}, 1), found: map[string]*remoteNamespace{}, missing: map[string]time.Time{}}
 }
 
-// cached returns what is remembered of a name. If ok is false, the servers must be asked.
+// cached returns the namespace that another server was found to have, or nil if none had it, and
+// true. It returns false if it does not know, so that the servers must be asked.
 func (a *remoteNamespaces) cached(name string, now time.Time) (sp *Namespace, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,8 +111,8 @@ func (s *Server) findRemote(r *http.Request, name string) *Namespace {
 	return nil
 }
 
-// askServers asks all servers that this one forwards to whether they have a namespace, at the same
-// time.
+// askServers asks all servers that this one forwards to, at the same time, whether they have a
+// namespace. It returns a Standby with a Forwarder to one that has, or false if none has.
 func (s *Server) askServers(ctx context.Context, name string) (w Standby, ok bool) {
 	var all []Standby
 	s.namespaces.mu.RLock()
@@ -139,7 +141,7 @@ func (s *Server) askServers(ctx context.Context, name string) (w Standby, ok boo
 	return w, false
 }
 
-// forget drops what is remembered of a namespace that this server knows from now on.
+// forget removes a namespace that this server knows from now on, and closes its Forwarder.
 func (a *remoteNamespaces) forget(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,7 @@ type Reset struct {
 // the server with --allow-reset. No entity's address takes a POST, so an entity called reset
 // is not hidden.
 //
-// may decides first whether the caller is allowed to reset.
+// `may` returns an error if the caller is not allowed to reset. If `reset` is nil, the answer is 404.
 func mountReset(e *echo.Echo, may func(*http.Request) error, reset func(ctx context.Context, actor string) (Reset, error)) {
 	e.POST("/reset", func(c echo.Context) error {
 		if reset == nil {

@@ -28,7 +28,7 @@ import (
 // Services are the services behind the ports while a broker serves. Only Broker is required.
 type Services struct {
 	Broker *broker.Broker
-	// Clients are the connected clients. Zero means none.
+	// Clients lists the connected clients. Zero means none.
 	Clients connections.Source
 	// Jobs are the broker's jobs. Zero means none.
 	Jobs *job.Jobs

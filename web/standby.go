@@ -32,7 +32,7 @@ type Standby struct {
 	Owner         engine.Owner        // who owns the namespace; zero if unknown
 	Cause         string              // what else keeps this server from owning it, in a sentence
 	Since         time.Time           // when it began to wait
-	TakeoverAfter time.Duration       // how soon after the owner's death it takes over
+	TakeoverAfter time.Duration       // how soon after the owner has failed it takes over
 	StoredIn      string              // where the namespace is stored, for people
 	Namespaces    *namespaces.Manager // the server's namespaces; nil if this is the only one
 	Safe          bool                // as in Services
@@ -45,8 +45,8 @@ type Standby struct {
 	unanswered bool   // the owner was sent this one request, and did not answer
 }
 
-// standbyRefresh is after how many seconds a page reloads, and outcomeRefresh after how many
-// one that reports that a form's outcome is unknown.
+// The seconds after which a page reloads: standbyRefresh in general, and outcomeRefresh if the page
+// reports that the outcome of a form is unknown.
 const (
 	standbyRefresh = 2
 	outcomeRefresh = 20
@@ -77,7 +77,7 @@ func (w Standby) Reason() string {
 	}
 }
 
-// ReasonAMQP is Reason for AMQP clients: it gives the owner's AMQP address, if that is known.
+// ReasonAMQP is Reason for AMQP clients. It contains the owner's AMQP address, if that is known.
 func (w Standby) ReasonAMQP() string {
 	if w.ownerKnown() {
 		return w.reasonAt(cmp.Or(w.Owner.AMQP, w.Owner.Dashboard))
@@ -136,7 +136,7 @@ func standbyRole(_, pattern string) (auth.Role, bool) {
 	return auth.Viewer, strings.HasSuffix(pattern, "/*") || pattern == "/live"
 }
 
-// setRetryAfter sets after how many seconds clients should retry.
+// setRetryAfter sets the answer's Retry-After header to standbyRefresh.
 func setRetryAfter(c echo.Context) {
 	c.Response().Header().Set(echo.HeaderRetryAfter, fmt.Sprint(standbyRefresh))
 }
@@ -158,7 +158,7 @@ func (w Standby) page(c echo.Context) error {
 		}
 	}
 	if w.unanswered {
-		shell.Refresh = outcomeRefresh // there is text to read
+		shell.Refresh = outcomeRefresh // leaves time to read the text
 		shell.Notice = component.Notice{Tone: component.Low, Title: locale.T(ctx, "standby.unsure")}
 	}
 	shell.Appearance = layout.AppearanceOf(r)

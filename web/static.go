@@ -23,7 +23,7 @@ func serveStatic(c echo.Context) error {
 		return echo.ErrNotFound
 	}
 	tag := name
-	// A range is a part of the uncompressed file: no client has half of a compressed one.
+	// Ranges are served from the uncompressed file.
 	if r.Header.Get("Range") == "" && takesGzip(r.Header) {
 		content, tag = static.Zipped(name), name+".gz"
 		h.Set(echo.HeaderContentEncoding, "gzip")

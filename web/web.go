@@ -74,11 +74,13 @@ type Options struct {
 	// that is not empty, and returns when the connection has ended. Zero means that none is
 	// accepted.
 	AMQP func(nc net.Conn, namespace string)
-	// NamespacesIncomplete is set if there may be namespaces that the server does not know yet. Until NamespacesComplete
-	// is called, requests on the admin port that name an unknown namespace are asked to retry.
-	// On the dashboard's port, other servers are asked for it.
+	// NamespacesIncomplete is set if there may be namespaces that the server does not know yet. Until
+	// NamespacesComplete is called, clients that name an unknown namespace on the admin port are asked
+	// to retry. If a request on the dashboard's port names an unknown namespace, the server asks other
+	// servers whether they have it.
 	NamespacesIncomplete bool
-	// UnknownHosts decides about hosts that name no namespace; nil means the server's own.
+	// UnknownHosts decides about requests to hosts that name no namespace. Nil means that they are for
+	// the server's own namespace.
 	UnknownHosts *sas.UnknownHosts
 	// Metrics answers /metrics for all namespaces, whatever their state. Zero means that there
 	// are none.
@@ -95,7 +97,8 @@ type Options struct {
 	// a scene. Zero means never.
 	SceneVisible func(caller auth.Caller, name string) bool
 	// AwaitNamespace waits while the named namespace is being created again with its content, as a
-	// scene does to go a step back, or until ctx ends. Nil means that none ever is.
+	// scene does to go a step back, or until ctx ends. Nil means that namespaces are never created
+	// again.
 	AwaitNamespace func(ctx context.Context, name string)
 	// AMQPAddress is the address of AMQP, such as "127.0.0.1:5672". A client that speaks AMQP to an
 	// HTTP port gets it as a hint. Empty means none.
@@ -153,7 +156,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// newServer returns the server of one port. Set asks if clients must authenticate there.
+// newServer returns the server of one port. With `asks`, clients must authenticate there.
 func (s *Server) newServer(ctx context.Context, port http.HandlerFunc, asks bool) *http.Server {
 	return timeout.Server(&http.Server{
 		Handler:           s.trackConnection(answerHead(port), asks),
@@ -212,8 +215,9 @@ type Port struct {
 	AMQPAddress string // as in Options, for clients of this namespace
 }
 
-// Serve accepts connections until Shutdown, and then returns nil. The admin port may have
-// several listeners, Ports or others. Serve owns all of them.
+// Serve accepts connections until Shutdown, and then returns nil. If a listener fails, Serve closes all
+// of them and returns the error. The admin port may have several listeners, Ports or others. Serve owns
+// all of them.
 func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 	ended := make(chan error, 1+len(admin))
 	logged := new(atomic.Int64)
@@ -267,7 +271,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// newDashboardBase returns base for the dashboard's port, with the routes that need no namespace.
+// newDashboardBase returns newBase's Echo for the dashboard's port, with authorize and the routes that
+// need no namespace. `ofUI` returns the roles of the other routes.
 func (s *Server) newDashboardBase(ofUI func(method, pattern string) (auth.Role, bool)) *echo.Echo {
 	e := s.newBase(pagePolicy)
 	s.mountWebSocket(e)
@@ -281,7 +286,8 @@ func (s *Server) newDashboardBase(ofUI func(method, pattern string) (auth.Role, 
 	return e
 }
 
-// mountWebSocket accepts AMQP in a WebSocket on the dashboard's port, if that is allowed.
+// mountWebSocket makes e accept AMQP in a WebSocket, unless people must authenticate on the
+// dashboard's port and AMQP clients need not.
 func (s *Server) mountWebSocket(e *echo.Echo) {
 	if s.isOpen() || s.o.SAS == sas.Enforce {
 		e.Pre(s.amqpWebSocket)

@@ -12,8 +12,8 @@ import (
 	"mayfly/views/view"
 )
 
-// A Clock is a time that runs out, drawn as a ring, countdown, flaps or hourglass. Its zero
-// value never runs out.
+// A Clock shows the time left until an instant, as a ring, countdown, flaps or hourglass. The
+// zero Clock never runs out.
 type Clock struct {
 	At  time.Time     // when it runs out; zero means never
 	Of  time.Duration // the whole duration, of which a share is left
@@ -38,8 +38,8 @@ func (c Clock) share() float64 {
 	return min(1, float64(c.left())/float64(c.Of))
 }
 
-// Tone returns the tone of the time left. With view.WithFrozenClocks it is Plenty, until
-// the script has updated the clock.
+// Tone returns As if it is set, Never for a clock that never runs out, and else the Urgency of the
+// time left. With view.WithFrozenClocks that is Plenty, until the script has updated the clock.
 func (c Clock) Tone(ctx context.Context) Tone {
 	switch {
 	case c.As != "":
@@ -121,7 +121,8 @@ func (h LockInfo) share(ctx context.Context, now time.Time) float64 {
 	return max(0, min(1, float64(h.Until.Sub(now))/float64(h.Of)))
 }
 
-// ringPath returns a circle, or a diamond if critical; smaller if a lock is drawn around it.
+// ringPath returns the SVG path of a clock's ring: a circle, or a diamond if tone is Critical. It is
+// smaller if held, so that the ring of a lock fits around it.
 func ringPath(tone Tone, held bool) string {
 	r := 7.0
 	if held {
@@ -143,16 +144,16 @@ func (c Clock) ringShare(ctx context.Context) float64 {
 	return c.share()
 }
 
-// dash and offset return the attributes that draw a share of a path of length 100 so that it
-// drains clockwise.
+// dash and offset return the values of stroke-dasharray and stroke-dashoffset that draw a share of a
+// path of length 100 so that it drains clockwise.
 func dash(share float64) string { return strconv.Itoa(percent(share)) + " 100" }
 
 func offset(share float64) string { return strconv.Itoa(percent(share) - 100) }
 
 func percent(share float64) int { return int(math.Round(share * 100)) }
 
-// sandPath draws both heaps true to area: a triangle's height is proportional to the root of
-// its share.
+// sandPath returns the SVG path of the sand in an hourglass with the given share of time left. Areas
+// are to scale: a triangle's height is proportional to the square root of its area.
 func sandPath(share float64) string {
 	k := math.Sqrt(max(0, min(1, share)))
 	x := func(n float64) string { return formatFixed(12 + n*5.2*k) }

@@ -156,8 +156,8 @@ func iso(t time.Time) string {
 
 func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }
 
-// English returns the lang attribute for an element with the server's English words, if the
-// page is in another language.
+// English returns the lang attribute for an element with English text of the server, or nil if the
+// page is in English too.
 func English(ctx context.Context) templ.Attributes {
 	if locale.Lang(ctx) == "en" {
 		return nil

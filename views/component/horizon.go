@@ -22,11 +22,11 @@ type Bucket struct {
 	Slices     []Slice // the same counts by smaller ranges of time; at least one if there are messages
 }
 
-// A Slice is a part of a bucket.
+// A Slice counts the messages that expire in a part of a bucket's range.
 type Slice struct{ Dead, Lost int }
 
-// top returns the count that fills the height: a power of ten, so that the scale rarely
-// changes, and the same above and below the line.
+// top returns the count at which a bar has its full height: a power of ten, so that the scale rarely
+// changes. It is the same above and below the line.
 func (h ExpiryHorizon) top() float64 {
 	most := 100
 	for _, b := range h.Buckets {
@@ -37,7 +37,7 @@ func (h ExpiryHorizon) top() float64 {
 	return math.Pow(10, math.Ceil(math.Log10(float64(most))))
 }
 
-// A bar of the horizon, in per cent.
+// A bar is the position and the size of a slice's bar, in per cent of the bucket.
 type bar struct{ x, width, height string }
 
 func bars(slices []Slice, count func(Slice) int, top float64) []bar {

@@ -15,7 +15,7 @@ type SyntaxError struct {
 	At      int    // runes before the position
 	Found   string // the text found there, perhaps shortened; empty means that the text ends there
 	Want    string // the expected text, as part of a sentence, in the server's English
-	Message string // a sentence of the server instead, if the error is not about what was expected
+	Message string // replaces Want: the error as a sentence in the server's English
 }
 
 // Visible reports whether there is an error to show.

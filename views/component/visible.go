@@ -73,9 +73,9 @@ func EscapeInvisibleJSON(text string) string {
 	return b.String()
 }
 
-// Quoted returns s as a literal in double quotes, as Go, C#, Python, JavaScript and Java all
-// read it: invisible runes are written by their numbers, except line ends, which Java would
-// take for line ends in the middle of the literal. A rune beyond U+FFFF is written as its two
+// Quoted returns s as a literal in double quotes that Go, C#, Python, JavaScript and Java can all
+// read. Invisible runes are written as \u escapes, except line ends: Java would take their \u escapes
+// for line ends in the middle of the literal. An invisible rune beyond U+FFFF is written as its two
 // surrogates, which Go and Python do not join.
 func Quoted(s string) string {
 	var b strings.Builder
@@ -101,7 +101,7 @@ func Quoted(s string) string {
 	return b.String()
 }
 
-// joiners belong between letters of some scripts and inside emoji.
+// Zero-width joiners, which belong between letters of some scripts and inside emoji.
 const (
 	nonJoiner = '\u200C'
 	joiner    = '\u200D'

@@ -54,8 +54,8 @@ func AppearanceOf(r *http.Request) Appearance {
 	return Appearance{Theme: one("theme", themes), Contrast: one("contrast", contrasts), Density: one("density", densities)}
 }
 
-// Cookies returns cookies that keep the appearance for a year, below a base path. The
-// script writes them too. The caller sets Secure.
+// Cookies returns cookies that keep the appearance for a year, for the paths below base. An empty
+// value deletes its cookie. The script writes the same cookies. The caller sets Secure.
 func (l Appearance) Cookies(base string) []*http.Cookie {
 	var all []*http.Cookie
 	for _, one := range [][2]string{{"theme", l.Theme}, {"contrast", l.Contrast}, {"density", l.Density}} {

@@ -15,7 +15,7 @@ type shortcut struct {
 	textID string   // the id of its description
 }
 
-// shortcuts are the shortcuts of every page, as the script has them.
+// shortcuts lists the keyboard shortcuts that work on every page. The script implements the same ones.
 var shortcuts = []shortcut{
 	{[]string{"Ctrl K"}, "keys.go"},
 	{[]string{"/"}, "keys.search"},

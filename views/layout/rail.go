@@ -45,7 +45,7 @@ func (s Shell) at(to Section) string {
 	return s.Home + to.Path()
 }
 
-// inMore reports whether the page's section is one of those behind More.
+// inMore reports whether the page's section is in the menu More on a phone's screen.
 func (s Shell) inMore() bool { return slices.Contains(s.sections()[sectionsInBar:], s.Active) }
 
 // Path returns the section's path below the namespace's address.

@@ -95,7 +95,7 @@ func (s SceneBar) chosen(rate int) bool { return !s.Animated && s.Rate == rate }
 
 func (s SceneBar) step() string { return strconv.Itoa(s.Step) }
 
-// highlights returns the addresses to highlight, for the script.
+// highlights returns the addresses that the script highlights, as a JSON list.
 func (s SceneBar) highlights() string {
 	at := []string{}
 	for _, m := range s.Highlights {
@@ -108,8 +108,8 @@ func (s SceneBar) highlights() string {
 	return string(b)
 }
 
-// ahead returns by how many days the scene's clock is ahead of the real time, because the clock
-// faces show no dates.
+// ahead returns how many days the scene's date is ahead of the real date. The page shows that
+// number because clock faces have no date.
 func (s SceneBar) ahead() int {
 	date := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 	return int(date(s.Now).Sub(date(s.RealTime)).Hours() / 24)

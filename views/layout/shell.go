@@ -1,5 +1,5 @@
-// Package layout holds what surrounds every page: the rail, the bar, notices, and data for the
-// script.
+// Package layout holds the elements around every page (the rail, the bar and notices), and the data
+// for the script.
 package layout
 
 import (
@@ -17,7 +17,7 @@ import (
 	"mayfly/views/view"
 )
 
-// A Shell is the data for what surrounds a page.
+// A Shell holds the data for the elements around a page: the rail, the bar, notices and menus.
 type Shell struct {
 	Namespace     string
 	Home          string          // the namespace's address, "/n/default", base path included
@@ -80,8 +80,8 @@ type Live struct {
 	Now   time.Time // the broker's clock when rendered
 	Pace  Pace      // how that clock runs; zero means at normal speed
 	Build string
-	// Selectable is set if rows of the page can be selected, which a reload would forget: without
-	// scripts the page then does not reload itself.
+	// Selectable is set if rows of the page can be selected. Without scripts such a page does not
+	// reload itself, because a reload would lose the selection.
 	Selectable bool
 }
 

@@ -49,8 +49,8 @@ type localizer struct {
 
 type localizerKey struct{}
 
-// With returns a context with the language that matches accept best, the value of an
-// Accept-Language header or one tag.
+// With returns a context with the language that best matches `accept`, the value of an
+// Accept-Language header or a single tag. If none matches, it is the default language.
 func With(ctx context.Context, accept string) context.Context {
 	wanted, _, err := language.ParseAcceptLanguage(accept)
 	if err != nil {

@@ -16,9 +16,9 @@ const (
 	FieldState       = "state"      // for Purge, repeated: a State
 	FieldFilter      = "filter"     // for Purge: SQL; also a query parameter
 	FieldCountOnly   = "look"       // for Purge, a submit button: only count the matches
-	FieldCounted     = "counted"    // for Purge: the filter whose number was shown
-	FieldCountedOf   = "counted-of" // for Purge, repeated: a State that this number covers
-	FieldMatching    = "matching"   // for Purge: that number, or its upper bound
+	FieldCounted     = "counted"    // for Purge: the filter for which the page shows a number of matches
+	FieldCountedOf   = "counted-of" // for Purge, repeated: a State in which these matches were counted
+	FieldMatching    = "matching"   // for Purge: the number of matches shown, or its upper bound
 	FieldReason      = "reason"
 	FieldDescription = "description"
 	FieldBy          = "by"   // a duration added to the remaining time; negative shortens it

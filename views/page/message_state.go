@@ -68,7 +68,8 @@ func (r Reason) Args(ctx context.Context) locale.Args {
 	return locale.Args{"Reason": cmp.Or(component.ShowInvisible(r.Reason), locale.T(ctx, "reason.none")), "Count": locale.Number(ctx, r.N)}
 }
 
-// Named reports whether a requested reason means r.
+// Named reports whether `asked`, from a query string, names r's reason, ignoring case. "-" stands
+// for an empty reason.
 func (r Reason) Named(asked string) bool {
 	return asked != "" && strings.EqualFold(cmp.Or(r.Reason, "-"), asked)
 }

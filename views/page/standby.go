@@ -17,7 +17,7 @@ type Standby struct {
 	Owned    bool         // another server, Owner, owns the namespace
 	Owner    Owner
 	Why      string        // why this server cannot take over if no other server does; empty if it is ready to take over
-	Within   time.Duration // what would keep this server from taking over; empty if it is ready to take over
+	Within   time.Duration // the most time until it takes over
 	Since    time.Time     // since when it has been waiting
 	Now      time.Time
 	StoredIn string // where the namespace is stored, for display; empty if not shown

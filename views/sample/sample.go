@@ -1,7 +1,7 @@
 // Package sample holds programs that send a message to the broker and receive it, in each
 // language with a Service Bus SDK. The programs for the queue orders are the scripts of the
-// documentation. Tests of cmd/mayfly/e2e run these and the programs that pages show, except
-// those in .NET.
+// documentation. Tests of cmd/mayfly/e2e run these scripts and the programs that pages show, except
+// the .NET programs.
 package sample
 
 import (
@@ -54,8 +54,8 @@ func AcceptLines(t Task) []Sample {
 	return out
 }
 
-// A language has a source that defines the templates program and accept. Not every SDK can
-// accept the session with the empty id, which is an id like others (sdk-demands 10).
+// A language has a source that defines the templates program and accept. The empty text is a
+// valid session id, but not every SDK can accept the session with it (sdk-demands 10).
 type language struct {
 	name, install, source string
 	emptySession          bool // its SDK can accept that session
@@ -111,6 +111,7 @@ func write(t Task, what string) []Sample {
 	return out
 }
 
-// ordersSource defines the arguments that name an entity to receive from or send to.
+// ordersSource defines the templates place and target: the arguments of a program that name the
+// entity to receive from and the entity to send to.
 const ordersSource = `{{define "place"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}, {{q .Subscriber}}{{end}}{{end}}` +
 	`{{define "target"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}{{end}}{{end}}`

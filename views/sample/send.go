@@ -95,8 +95,8 @@ func snake(name string) string {
 // digits or the quoted text.
 type literalFormats map[string]string
 
-// literals returns the properties that the language can write, as name and code, and a text
-// about the others. Numbers without a literal, such as NaN, are among the others.
+// literals returns the name and the literal of each property whose type the language can write,
+// and a text that lists the other properties. NaN and infinite numbers have no literal.
 func (sp literalFormats) literals(all []component.Property) (out [][2]string, left string) {
 	var without []string
 	for _, p := range all {

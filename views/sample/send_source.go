@@ -216,14 +216,15 @@ func dotNETSend(t Task, m Message) string {
 	return p.code()
 }
 
-// comment adds a comment line, if says is not empty.
+// comment adds a comment line with the text `says` after `begin`, unless the text is empty.
 func (p *program) comment(begin, says string) {
 	if says != "" {
 		p.line("%s%s", begin, says)
 	}
 }
 
-// widthNote returns a text about an SDK that has only one integer width.
+// widthNote returns a text for an SDK that sends every integer as a long: it lists the properties
+// with other integer types. It is empty if there are none.
 func widthNote(all []component.Property) string {
 	var of []string
 	for _, q := range all {
@@ -237,8 +238,8 @@ func widthNote(all []component.Property) string {
 	return strings.ReplaceAll("this SDK chooses the width of whole numbers itself: "+strings.Join(of, ", "), "\n", " ")
 }
 
-// splitByWidth returns the properties except integers of more than the given number of
-// bits, beside the sign, and a text about the others.
+// splitByWidth returns the properties without the integers that need more than the given number of
+// bits beside the sign, and a text that lists those integers.
 func splitByWidth(all []component.Property, bits uint) (fit []component.Property, left string) {
 	var wide []string
 	for _, q := range all {

@@ -88,7 +88,7 @@ func activityPage() activity.Activity {
 	}
 }
 
-// picking returns the shell of a page with a selection, which a reload would lose.
+// picking returns the shell of a live page whose rows can be selected.
 func picking(path string) layout.Shell {
 	sh := shell("Activity", layout.Activity, path)
 	sh.Live.Selectable = true

@@ -94,7 +94,7 @@ func sendMessage() send.Send {
 	}
 }
 
-// sendMany is filled in from a template, and previews the messages.
+// sendMany is the send form filled in from a template, with a preview of the messages.
 func sendMany() send.Send {
 	m := sendMessage()
 	m.Templates, m.Template = []string{"late orders", hostileID}, "late orders"
@@ -117,7 +117,7 @@ func sendMany() send.Send {
 	return m
 }
 
-// editDead edits a dead letter.
+// editDead is the form that edits a dead letter.
 func editDead() send.Send {
 	m := sendMessage()
 	m.Shell, m.To = staticShell("Edit and resubmit #17", layout.Queues, "/m/17/edit"), home+"/m/17/edit"
@@ -128,7 +128,7 @@ func editDead() send.Send {
 	return m
 }
 
-// editBinary edits a message whose body is kept.
+// editBinary is the form that edits a message whose body is too large to be edited.
 func editBinary() send.Send {
 	m := editDead()
 	m.Errors, m.Edit.UnsupportedProperties, m.Edit.Kept, m.Values[send.SendBody] = nil, 0, "4.2 MB, which is too large to be edited here. It stays as it is.", ""
@@ -194,7 +194,7 @@ func purgeQueue() operate.Confirm {
 	}
 }
 
-// purgeMatching has evaluated its filter on the first of very many messages.
+// purgeMatching is the purge form with a filter that was evaluated on only a part of the messages.
 func purgeMatching() operate.Confirm {
 	m := purgeQueue()
 	m.Refused, m.Left, m.Count = component.Notice{}, 2, 111_516
@@ -213,7 +213,7 @@ func firstRows() []list.MessageRow {
 	}
 }
 
-// purgeUnread has an invalid filter.
+// purgeUnread is the purge form with an invalid filter.
 func purgeUnread() operate.Confirm {
 	m := purgeQueue()
 	m.Refused, m.Type = component.Notice{}, ""

@@ -65,8 +65,8 @@ func oneMessage() message.Message {
 	}
 }
 
-// messageSent shows the sections as they were sent; the message was copied, and is a copy
-// itself.
+// messageSent is the page of a message with its sections as they were sent. The message is a copy,
+// and was copied in turn.
 func messageSent() message.Message {
 	return messageIn(page.StateActive, func(m *message.Message) {
 		m.View = message.SentView
@@ -88,8 +88,8 @@ func messageSent() message.Message {
 	})
 }
 
-// messageLong is shown in hexadecimal, from the middle; its body is not plain
-// data.
+// messageLong is the page of a message whose 3 MB body is shown in hexadecimal from the middle, and
+// is not in AMQP's data format.
 func messageLong() message.Message {
 	return messageIn(page.StateActive, func(m *message.Message) {
 		m.View, m.Resend = message.HexView, message.Resend{UnsupportedBody: true}
@@ -148,8 +148,8 @@ func messageEnded() message.Message {
 	})
 }
 
-// messagePurged was purged with many others; part of its history is unknown, and the rest
-// cannot be read completely.
+// messagePurged is the page of a message that was purged. Its timeline is cut, has a gap, and could
+// not be read completely.
 func messagePurged() message.Message {
 	return messageIn(page.StateActive, func(m *message.Message) {
 		m.Ended = component.TimelineStep{Icon: "trash", Tone: component.Lost, Title: "Purged from orders", At: at("10:03:58"), Detail: []component.Text{plainText("by the dashboard")}}

@@ -131,7 +131,8 @@ func horizon() component.ExpiryHorizon {
 	return h
 }
 
-// wave returns a line with a little noise, the same for the same seed.
+// wave returns 28 points of a line with the given slope and waves of height `weather`. It is the
+// same for the same arguments.
 func wave(seed, weather, slope float64) []float64 {
 	line := make([]float64, 28)
 	for i := range line {

@@ -48,7 +48,7 @@ func scenesFull() activity.Scenes {
 	return m
 }
 
-// onStage returns a small page of a scene's namespace.
+// onStage returns the page of scenes with s as its scene bar.
 func onStage(s layout.SceneBar) activity.Scenes {
 	m := scenes()
 	s.Title, s.URL, s.All, s.Now, s.RealTime = "A poison message", "/scenes/on/shop", "/scenes", now.Add(3*time.Hour), now

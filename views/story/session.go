@@ -95,7 +95,7 @@ func sessionFree() entity.Session {
 	return m
 }
 
-// sessionOurs is held by the dashboard.
+// sessionOurs is the page of a session that the dashboard has locked.
 func sessionOurs() entity.Session {
 	m := oneSession()
 	m.CanReceive, m.HeldHere, m.Holder = true, true, "the dashboard"
@@ -117,7 +117,7 @@ func sessionNothing() entity.Session {
 	return m
 }
 
-// queueFlow forwards messages, is forwarded to, and has many messages that are stuck.
+// queueFlow is the page of a queue that forwards messages, is forwarded to, and has blocked sources.
 func queueFlow() entity.Entity {
 	m := queueMessages()
 	m.Rows = m.Rows[:3]

@@ -54,7 +54,8 @@ func expirationsEmpty() overview.Expirations {
 	}
 }
 
-// uses converts marks: x is an activity that reset the clock, o one that did not.
+// uses returns an activity for each mark: one that reset the idle clock for x, and one that did not
+// for any other.
 func uses(marks string) []component.Use {
 	var out []component.Use
 	for i, m := range marks {

@@ -109,7 +109,7 @@ func ownColumns() entity.Entity {
 	return m
 }
 
-// sortedList is sorted by a property, and filtered.
+// sortedList is the page of a queue whose messages are filtered, and sorted by a property.
 func sortedList() entity.Entity {
 	m := ownColumns()
 	m.Columns.Sort = list.Sort{By: "prop.region", Down: true, Href: map[string]string{"seq": m.Href, "ttl": m.Href + "?sort=ttl", "prop.region": m.Href + "?sort=prop.region"}}

@@ -4,8 +4,8 @@ import "context"
 
 type permissionsKey struct{}
 
-// WithPermissions returns a context in which views omit buttons and links that may rejects,
-// by method and address.
+// WithPermissions returns a context in which views omit a button or a link if `may` returns false
+// for its method and address.
 func WithPermissions(ctx context.Context, may func(method, href string) bool) context.Context {
 	return context.WithValue(ctx, permissionsKey{}, may)
 }

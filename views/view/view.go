@@ -45,8 +45,8 @@ type Row struct {
 	Content templ.Component // the element itself
 }
 
-// A Dialog is a page that asks for confirmation, or says why it was refused. The script
-// shows it in a dialog over the page that links to it; without the script it is a page.
+// A Dialog is a page that asks for confirmation, or explains why an action was refused. The script
+// shows it in a dialog over the page that links to it. Without the script it is a page of its own.
 type Dialog interface {
 	Page
 	// Dialog returns the content of the dialog: an element of the class asking, with an

@@ -75,7 +75,7 @@ func presentAccess(r engine.AccessRule) AccessRule {
 	}
 }
 
-// presentAll presents rules, with their keys if the query requests keys.
+// presentAll converts rules for an answer, with their keys if the query has the parameter keys.
 func presentAll(rules []engine.AccessRule, q url.Values) []AccessRule {
 	out := []AccessRule{}
 	for _, r := range rules {
@@ -106,7 +106,8 @@ func (d *handler) accessRules(c echo.Context) error {
 	return reply(c, http.StatusOK, AccessRules{Rules: presentAll(rules, query(c))})
 }
 
-// entityOfAccess returns the entity in the query, or "" for the namespace.
+// entityOfAccess returns the entity that the query names, or "", which means the namespace, if it
+// names none.
 func (d *handler) entityOfAccess(c echo.Context) (engine.Path, error) {
 	q := query(c)
 	if !q.Has("entity") {

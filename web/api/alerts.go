@@ -202,7 +202,8 @@ func (in NewAlertRule) parse() (r alert.Rule, err error) {
 	return r, r.CheckFields()
 }
 
-// setAlertRule reads a rule, and saves it with set or previews it.
+// setAlertRule reads a rule from the request. With dryRun it answers with a preview, and otherwise
+// saves the rule by calling `set`.
 func (d *handler) setAlertRule(c echo.Context, set func(ctx context.Context, r alert.Rule, actor string) (alert.Status, error)) error {
 	if d.alerts == nil {
 		return errNoAlertRules()
@@ -272,7 +273,8 @@ func (d *handler) alertRules(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// namedAlertRule returns the rule in the address.
+// namedAlertRule returns the rule whose number is in the address. The error is alert.ErrNoRule, or
+// engine.ErrNotImplemented if the server has no alert rules.
 func (d *handler) namedAlertRule(c echo.Context) (alert.Status, error) {
 	if d.alerts == nil {
 		return alert.Status{}, errNoAlertRules()

@@ -81,7 +81,7 @@ import (
 
 type handler struct {
 	broker   *broker.Broker
-	clients  connections.Source  // nil if no client stays connected
+	clients  connections.Source  // nil if there are none
 	jobs     *job.Jobs           // nil if there are none
 	alerts   *alert.Rules        // nil if there are none
 	webhooks *webhook.Sender     // nil if there are none
@@ -138,8 +138,8 @@ func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler 
 	return d.fail
 }
 
-// Refuse mounts the API of a server without a broker on g: every request gets the error why, except
-// requests about the server's namespaces if there is an o.Namespaces. It returns the error handler.
+// Refuse mounts the API of a server without a broker on g. Every request gets the error `why`, except
+// requests about the server's namespaces, if o.Namespaces is set. Refuse returns the error handler.
 func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
 	d := &handler{log: o.Logger, manager: o.Namespaces, safe: o.Safe, base: o.Base}
 	if d.manager != nil {

@@ -12,9 +12,9 @@ import (
 // smallBody bounds, in bytes, bodies that have no messages.
 const smallBody = 1 << 20
 
-// readBody reads the body of a request, of up to most bytes. It refuses a larger body before
-// reading it if its length is announced, or else as soon as it is too long. It waits until the
-// budget has the bytes and those of their decoded JSON; the request keeps them until it ends.
+// readBody reads the body of a request, of at most `most` bytes. It refuses a larger body before
+// reading it if its length is announced, or else as soon as it is too long. It waits until the budget
+// has room for the body and its decoded JSON; the request keeps that room until it ends.
 func readBody(r *http.Request, most int64) ([]byte, error) {
 	if err := checkLength(r, most); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	return raw, share.Grow(r.Context(), exchange.Cost(raw))
 }
 
-// readJSON returns the decoded body of a request, of up to most bytes.
+// readJSON returns the decoded body of a request, of at most `most` bytes; see readBody.
 func readJSON[T any](r *http.Request, most int64) (in T, err error) {
 	raw, err := readBody(r, most)
 	if err == nil {
@@ -39,7 +39,7 @@ func readJSON[T any](r *http.Request, most int64) (in T, err error) {
 	return in, err
 }
 
-// checkLength refuses a request whose announced length is too large.
+// checkLength returns an error if the announced length of the body exceeds `most` bytes.
 func checkLength(r *http.Request, most int64) error {
 	if r.ContentLength > most {
 		return tooLarge(most)

@@ -141,7 +141,8 @@ func (r route) example() string {
 	return out
 }
 
-// content returns the description of a body of v's type.
+// content returns the description of a body of v's type by its media type. `schema` returns the schema
+// of a value's type.
 func content(v any, schema func(any) *openapi.Schema) map[string]openapi.Media {
 	anyOf := func(all []any) *openapi.Schema {
 		out := &openapi.Schema{}
@@ -162,7 +163,8 @@ func content(v any, schema func(any) *openapi.Schema) map[string]openapi.Media {
 	}
 }
 
-// fullDescription returns what the document says about r beyond its summary.
+// fullDescription returns r's description in the document, with its role and its behaviour in Safe
+// mode.
 func (r route) fullDescription() string {
 	inSafeMode := map[destruction]string{destroys: "Refused in Safe mode.", mayDestroy: "Refused in Safe mode if it would delete or discard anything."}[r.destruction]
 	takes := ""
@@ -203,7 +205,7 @@ func (r route) responses(problems *openapi.Schema) map[string]*openapi.Response 
 	return out
 }
 
-// statuses returns the HTTP statuses of a problem's code.
+// statuses returns the HTTP statuses that a problem with the given code can have.
 func statuses(code string) []int {
 	switch code {
 	case codeRole:

@@ -129,7 +129,7 @@ func entityFilter() parameter {
 	return p
 }
 
-// seenCount is the parameter with the number of messages that the caller has confirmed.
+// seenCount returns the query parameter with the number of messages that the caller has confirmed.
 func seenCount() parameter {
 	return numberParameter("expectedCount", 0, 0, "How many messages the caller has seen. If the entity has over 10 % more by now, nothing is deleted (409).").routeRole()
 }
@@ -264,7 +264,7 @@ func (d *handler) list(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// matchingEntities returns the entities of a kind, or all, that match a filter.
+// matchingEntities returns the entities of a kind, or of all kinds if it is zero, that match a filter.
 func (d *handler) matchingEntities(ctx context.Context, kind engine.EntityKind, filter string) (found []engine.EntityState, err error) {
 	q, err := search.ParseEntities(filter)
 	if err != nil {
@@ -338,7 +338,8 @@ func (d *handler) create(c echo.Context) error {
 	return d.answerEntity(c, http.StatusCreated, e.Path)
 }
 
-// rules returns the rules that an entity starts with.
+// rules returns the rules with which the entity is created: the given ones or, for a subscription, the
+// default rule.
 func (in NewEntity) rules(kind engine.EntityKind) (rules []engine.Rule, err error) {
 	if in.Rules == nil && kind == engine.Subscription {
 		return []engine.Rule{{Name: engine.DefaultRule}}, nil

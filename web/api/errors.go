@@ -127,7 +127,7 @@ func problem(err error) Problem {
 	return p
 }
 
-// fail answers with an error.
+// fail answers with the problem document of an error.
 func (d *handler) fail(err error, c echo.Context) {
 	p := problem(err)
 	if allow := c.Response().Header().Get(echo.HeaderAllow); p.Status == http.StatusMethodNotAllowed && allow != "" {

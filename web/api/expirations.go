@@ -85,8 +85,9 @@ func (d *handler) horizon(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// expiringPaths returns the paths where messages of an entity expire. For the empty path that
-// is the empty path, which means everywhere.
+// expiringPaths returns the paths where messages of the entity p expire: for a topic also its
+// subscriptions, and for a dead-letter queue none. An empty p means everywhere, and gives one empty
+// path.
 func expiringPaths(r broker.Reader, p engine.Path) ([]engine.Path, error) {
 	if p == "" {
 		return []engine.Path{""}, nil

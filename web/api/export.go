@@ -49,7 +49,7 @@ func exportRoutes() []route {
 	}}
 }
 
-// matchedBy returns a parameter that is a query of engine/search.
+// matchedBy returns the query parameter q, whose value is a query of engine/search.
 func matchedBy(about string) parameter {
 	p := textParameter("q", about).withExample("prop.region:eu")
 	p.check = func(text string) error {
@@ -171,7 +171,7 @@ func (d *handler) exportSelected(c echo.Context) error {
 	})
 }
 
-// rowsOf returns messages by their keys, without those that are gone.
+// rowsOf returns the messages with the given keys. It leaves out messages that no longer exist.
 func (d *handler) rowsOf(ctx context.Context, keys []engine.Key) (rows []engine.Row, err error) {
 	err = d.broker.Read(ctx, func(r broker.Reader) error {
 		rows = nil
@@ -213,7 +213,8 @@ func isOfClass(m engine.Message, c engine.Class) bool {
 	}
 }
 
-// exportTo answers with a file of the messages that each writes.
+// exportTo answers with a file of the messages that `each` writes. Errors after the answer has begun
+// cut it off.
 func (d *handler) exportTo(c echo.Context, name string, each func(write func(engine.Row) error) error) error {
 	ctx, h := c.Request().Context(), c.Response().Header()
 	h.Set(echo.HeaderContentType, ndjson)
@@ -236,7 +237,7 @@ func (d *handler) browse(ctx context.Context, b engine.Browse) (rows []engine.Ro
 	return rows, err
 }
 
-// exportOne writes one message, or nothing if it is gone by now.
+// exportOne writes one message with its body, or nothing if the message no longer exists.
 func (d *handler) exportOne(ctx context.Context, w io.Writer, row engine.Row) error {
 	x, err := exchange.Export(row, d.broker.ClockTime())
 	if err != nil {

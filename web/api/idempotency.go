@@ -54,8 +54,9 @@ func readKey(r *http.Request) (key string, digest hash.Hash, err error) {
 	return key, digest, nil
 }
 
-// answerOnce answers with the result of act or, if a request with the same key was executed, with
-// the result of that. The body must have been read.
+// answerOnce answers with the result of `act`. If an earlier request with the same key has succeeded,
+// answerOnce answers with that request's result instead, or with an error if its body was another. The
+// body must have been read. An empty key means that the request has none.
 func (d *handler) answerOnce(c echo.Context, key string, digest hash.Hash, status int, act func() (any, error)) error {
 	is := keyedAnswer{status: status}
 	if key != "" {

@@ -135,8 +135,8 @@ type importing struct {
 	lines   *exchange.Reader
 	skip    bool // skip lines that cannot be parsed
 	pending []broker.Outgoing
-	at      []int64 // the lines of wait
-	size    int64   // bytes of wait
+	at      []int64 // the lines of pending
+	size    int64   // bytes of pending
 	done    Imported
 }
 
@@ -177,7 +177,7 @@ func (in *importing) fail(line int64, err error) {
 	}
 }
 
-// large sends a message whose body is in the lines that follow it.
+// large sends a message whose body is in the lines after it, by itself.
 func (in *importing) large(ctx context.Context, item exchange.Item) error {
 	if err := in.flush(ctx); err != nil { // keeps the order of messages
 		return err
@@ -239,7 +239,8 @@ func (in *importing) count(line int64, seqs []engine.Seq, err error) {
 	}
 }
 
-// afterImporting adds to an error the line, and how many messages were imported before it.
+// afterImporting returns err with its line and the number of messages imported before it. It returns
+// failures of the server unchanged.
 func (in *importing) afterImporting(err error) error {
 	line := in.lines.At().Line
 	if bad, ok := errors.AsType[*exchange.LineError](err); ok {

@@ -31,7 +31,7 @@ func (l *list) add(m Message) error {
 	return l.write(before, string(raw))
 }
 
-// addStreaming adds a message with a body that is not kept in memory.
+// addStreaming writes a message, and its body from the reader `body` as it is read.
 func (l *list) addStreaming(m Message, body io.Reader) error {
 	raw, err := marshal(m)
 	if err != nil {

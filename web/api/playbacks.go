@@ -167,7 +167,7 @@ func (d *handler) startPlayback(c echo.Context) error {
 	return reply(c, http.StatusCreated, d.presentPlayback(c, p))
 }
 
-// namedPlayback returns the playback in the address.
+// namedPlayback returns the playback that the address names.
 func (d *handler) namedPlayback(c echo.Context) (*demo.Playback, error) {
 	player, err := d.scenePlayer()
 	if err != nil {

@@ -40,7 +40,8 @@ type PurgePreview struct {
 	Sample []Message `json:"sample,omitempty"` // the first of these messages, without their bodies
 }
 
-// withoutBodies presents messages without their bodies. It leaves out those that are gone by now.
+// withoutBodies returns the messages with the given keys for an answer, without their bodies. It
+// leaves out messages that no longer exist.
 func (d *handler) withoutBodies(c echo.Context, keys []engine.Key) (out []Message, err error) {
 	var rows []engine.Row
 	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
@@ -130,7 +131,7 @@ func (d *handler) purge(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// previewPurge counts what a purge would do, examining about most messages.
+// previewPurge counts what a purge would do. It examines about `most` messages over all parts.
 func (d *handler) previewPurge(c echo.Context, parts []purgePart, only *engine.MessageFilter, most int64) (all broker.PurgePreview, err error) {
 	for _, part := range parts {
 		f, err := d.broker.PreviewPurge(c.Request().Context(), part.path, part.classes, only, most)
@@ -143,9 +144,9 @@ func (d *handler) previewPurge(c echo.Context, parts []purgePart, only *engine.M
 	return all, nil
 }
 
-// confirmCount checks the confirmed number. For one subqueue the broker does so, as part of the
-// purge. For two subqueues their sum is checked here, and neither purge is refused after the other
-// is done.
+// confirmCount checks the number of messages that the caller has confirmed; nil means that it was not
+// given. For one subqueue it leaves the check to the broker, as part of the purge. For two subqueues it
+// checks the sum before either is purged.
 func (d *handler) confirmCount(c echo.Context, parts []purgePart, only *engine.MessageFilter, count *int64) error {
 	if count == nil {
 		return nil
@@ -169,7 +170,7 @@ func (d *handler) confirmCount(c echo.Context, parts []purgePart, only *engine.M
 	return agreed.Check(total)
 }
 
-// afterPurging adds to an error how many messages were removed before it.
+// afterPurging returns err with the number of messages that were removed before it, if there are any.
 func afterPurging(err error, removed int64) error {
 	if removed == 0 {
 		return err
@@ -190,8 +191,8 @@ var deadLetterClasses = []engine.Class{
 	engine.ClassActive, engine.ClassDeferred,
 }
 
-// purgeParts returns the subqueues to purge: the dead letters of an entity have one of their
-// own.
+// purgeParts returns the purges that a request asks for, one for each subqueue. Dead letters are in a
+// subqueue of their own.
 func (d *handler) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purgePart, err error) {
 	s, err := d.state(c.Request().Context(), p)
 	if err != nil {

@@ -117,8 +117,8 @@ func parseWait(text string) (time.Duration, error) {
 	return wait, nil
 }
 
-// presentReceived returns once everything has been sent to the client, as far as the operating
-// system knows.
+// presentReceived writes received messages as the answer. It returns an error if the client has
+// disconnected, as far as the operating system knows.
 func presentReceived(c echo.Context, got []broker.Received) error {
 	list := beginList(c)
 	for _, m := range got {
@@ -152,7 +152,8 @@ func addReceived(list *list, out Message, m broker.Received) error {
 	return list.add(out)
 }
 
-// releaseUnsent releases messages that did not reach the client; deleted ones are gone.
+// releaseUnsent releases the locks of messages that did not reach the client. Messages received in
+// receive-and-delete mode are lost.
 func (d *handler) releaseUnsent(r *http.Request, got []broker.Received) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseTimeout)
 	defer cancel()

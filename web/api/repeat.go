@@ -230,7 +230,9 @@ func (d *handler) repeat(c echo.Context) error {
 	})
 }
 
-// executeRepeat executes the request with a complete draft.
+// executeRepeat executes the request with a complete draft. With dryRun it returns the first messages.
+// Otherwise it sends the messages, or starts a job that sends them if there are more than
+// maxDirectSend.
 func (d *handler) executeRepeat(c echo.Context, to engine.Path, in Repeat, what template.Draft, m *template.CompiledDraft, now engine.Instant, seed template.Seed) (out Repeated, err error) {
 	out = Repeated{Count: m.Count(), Seed: hex.EncodeToString(seed[:])}
 	switch {
@@ -257,7 +259,8 @@ func (d *handler) executeRepeat(c echo.Context, to engine.Path, in Repeat, what 
 	return out, err
 }
 
-// mergeTemplate returns the message of a request, merged over that of its template.
+// mergeTemplate returns the request's message. If the request names a template, members that the
+// message leaves out are those of the template.
 func (d *handler) mergeTemplate(c echo.Context, in Repeat) (out template.Draft, err error) {
 	if in.Template == "" && in.Message == nil {
 		return out, engine.Refuse(engine.ErrArgument, `The request has no message; write {"message":{"body":"…"}}, or name a template.`)

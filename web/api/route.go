@@ -126,7 +126,7 @@ func (p parameter) routeRole() parameter {
 	return p
 }
 
-// withRole declares that a request with p needs a role.
+// withRole declares that a request with p needs the role r.
 func (p parameter) withRole(r auth.Role) parameter {
 	p.role, p.roleDeclared = r, true
 	return p
@@ -140,7 +140,7 @@ func (p parameter) fullDescription() string {
 	return fmt.Sprintf("%s Requires the role %s.", p.description, p.role)
 }
 
-// textParameter returns a text parameter that the handler checks.
+// textParameter returns a text parameter, whose value the handler checks.
 func textParameter(name, about string) parameter {
 	return parameter{name: name, description: about, schema: openapi.Schema{Type: "string"}}
 }
@@ -176,8 +176,8 @@ func (p parameter) exampleValue() any {
 // entityPath returns a parameter that is the path of an entity.
 func entityPath(about string) parameter { return textParameter("entity", about).withExample("orders") }
 
-// numberParameter returns a parameter that is a number from least to most; if most is zero there is no
-// upper bound.
+// numberParameter returns a parameter that is a whole number from `least` to `most`; zero for `most`
+// means no upper bound.
 func numberParameter(name string, least, most int64, about string) parameter {
 	p := parameter{name: name, description: about, schema: openapi.Schema{Type: "integer", Minimum: &least}}
 	bounds := fmt.Sprintf("from %d", least)
@@ -293,7 +293,7 @@ func query(c echo.Context) url.Values {
 	return q
 }
 
-// number returns a whole parameter, or absent if it is not given.
+// number returns the value of a numberParameter, or `absent` if the parameter is not given.
 func number(c echo.Context, name string, absent int64) int64 {
 	q := query(c)
 	if !q.Has(name) {

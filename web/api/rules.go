@@ -181,7 +181,7 @@ func (d *handler) answerRules(c echo.Context, status int, p engine.Path) error {
 	return reply(c, status, out)
 }
 
-// addRule and replaceRule answer with all rules of the subscription.
+// addRule adds a rule, and answers with all rules of the subscription.
 func (d *handler) addRule(c echo.Context) error {
 	p, r, err := d.readRule(c)
 	if err != nil {

@@ -92,7 +92,7 @@ func searchQuery(c echo.Context) (*search.Query, error) {
 	return found.Within(q.Get("in")), nil
 }
 
-// search writes matches as they are found.
+// search answers with lines: matches as they are found, the progress, and an End.
 func (d *handler) search(c echo.Context) error {
 	q, err := searchQuery(c)
 	if err != nil {

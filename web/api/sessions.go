@@ -283,7 +283,7 @@ func (d *handler) breakSessionLock(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// accept locks a session and keeps it for the client.
+// accept locks a session, stores it in heldSessions, and answers with its lock token.
 func (d *handler) accept(c echo.Context) error {
 	r := c.Request()
 	p, err := d.path(c)

@@ -67,7 +67,7 @@ func parseOutcome(text string) (engine.Outcome, error) {
 	return 0, engine.Refuse(engine.ErrArgument, "The outcome must be complete, abandon, defer, dead-letter or release, not '%s'.", shorten.Quote(text))
 }
 
-// read decodes a small body.
+// read decodes the request's body, of at most smallBody bytes, into v.
 func (d *handler) read(c echo.Context, v any) error {
 	raw, err := readBody(c.Request(), smallBody)
 	if err != nil {

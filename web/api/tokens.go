@@ -112,7 +112,7 @@ func (d *handler) tokens(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// parseLifetime parses a lifetime. It returns zero if text is empty.
+// parseLifetime parses a lifetime, which must be positive. It returns zero for an empty `text`.
 func parseLifetime(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

@@ -79,7 +79,7 @@ func (d *handler) views(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// viewNamed returns the view in the address.
+// viewNamed returns the view that the address names.
 func (d *handler) viewNamed(c echo.Context) (columns.View, error) {
 	name, err := nameParam(c)
 	if err != nil {

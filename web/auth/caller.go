@@ -135,8 +135,8 @@ func (e *CredentialError) Error() string { return e.Text }
 
 // A Source is one way to authenticate. It is safe for concurrent use.
 type Source interface {
-	// Identify returns the caller of r. The error is ErrNoCredential, a *CredentialError, or one that is not
-	// the request's fault.
+	// Identify returns the caller of r. The error is ErrNoCredential, a *CredentialError, or another one
+	// if the request is not at fault.
 	Identify(r *http.Request) (Caller, error)
 }
 

@@ -82,8 +82,8 @@ func sign(what, by *x509.Certificate, key, with *ecdsa.PrivateKey) (*x509.Certif
 	return x509.ParseCertificate(raw)
 }
 
-// leaf returns a certificate for names, with the issuer's certificate that clients need beside
-// the root.
+// leaf returns a server's certificate for the given names. Its chain includes the issuer's
+// certificate, which clients need beside the root.
 func (i *issuer) leaf(names []string, now time.Time) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -107,7 +107,7 @@ func (i *issuer) permits(name string) bool {
 	return slices.ContainsFunc(i.root.PermittedDNSDomains, func(d string) bool { return name == d || strings.HasSuffix(name, "."+d) })
 }
 
-// verify returns the error that a client that trusts the root would have.
+// verify verifies a certificate as a client that trusts the root does.
 func (i *issuer) verify(leaf *x509.Certificate, now time.Time) error {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
 	roots.AddCert(i.root)

@@ -41,7 +41,7 @@ type alertConn struct {
 	alert atomic.Int32 // the alert's code plus one; zero if none came
 	hello atomic.Bool  // the client began the handshake
 
-	// Owned by the goroutine that reads.
+	// The fields below are owned by the goroutine that reads.
 	inspected bool    // the rest of the connection is not inspected
 	head      [7]byte // of the current record: type, version, length, and an alert's two bytes
 	have      int     // bytes of head

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// loadLocal returns a certificate of the folder's own CA. It creates the CA if there is none, and
-// replaces one that cannot sign the certificate by one that can and that keeps the former
-// one's names.
+// loadLocal returns a certificate of the folder's local CA. It creates the CA if there is none. If the
+// CA cannot sign the certificate, loadLocal replaces it with one that permits the same names too.
 func (a *Manager) loadLocal(was *loaded) (*loaded, error) {
 	now := a.now()
 	i, err := a.readIssuer()
@@ -56,7 +55,9 @@ func (a *Manager) loadLocal(was *loaded) (*loaded, error) {
 	return s, a.writeCA(i)
 }
 
-// certify returns a certificate of the issuer that clients will accept, or an error.
+// certify returns a certificate signed by the issuer, for certificateNames and those of extraNames that
+// the issuer permits. It returns an error if a client that trusts the root would reject the
+// certificate, now or before the certificate expires.
 func (a *Manager) certify(i *issuer, now time.Time) (tls.Certificate, error) {
 	if now.Add(leafLife).After(i.cert.NotAfter) {
 		return tls.Certificate{}, fmt.Errorf("the previous CA expires on %s", i.cert.NotAfter.Format(time.DateOnly))
@@ -82,8 +83,8 @@ func (a *Manager) warnReadable() {
 	}
 }
 
-// createIssuer writes a new issuer and returns the one in the folder afterwards, which another server
-// may have written at the same time.
+// createIssuer writes a new issuer, which replaces the issuer `instead` unless that is nil. It returns
+// the issuer that is in the folder afterwards, which another server may have written at the same time.
 func (a *Manager) createIssuer(now time.Time, instead *issuer) (*issuer, error) {
 	names := append(a.certificateNames(), a.extraNames...)
 	c := newConstraints(names, nil)

@@ -66,7 +66,8 @@ type loaded struct {
 	checked time.Time   // when the folder was last checked
 }
 
-// Open creates what is missing in the folder. The error is a sentence about one of its files.
+// Open returns the Manager of a folder, in which it creates the files that are missing. The error is a
+// sentence about an invalid name or one of the files.
 func Open(o Options) (*Manager, error) {
 	a := &Manager{dir: o.Dir, log: cmp.Or(o.Logger, slog.Default()), now: o.Now}
 	if a.now == nil {
@@ -102,8 +103,8 @@ func (a *Manager) certificateNames() []string {
 	return append([]string{"localhost", "127.0.0.1", "::1", "*.servicebus.windows.net"}, a.requestedNames...)
 }
 
-// Config returns the configuration of a listener that negotiates one of protocols, or none if
-// there are none.
+// Config returns the configuration of a TLS listener that negotiates one of the given application
+// protocols (ALPN), or none if there are none.
 func (a *Manager) Config(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -145,8 +146,9 @@ func (a *Manager) refresh() *loaded {
 	return next
 }
 
-// load returns the certificate to serve by the folder's content. was is the previous one, nil
-// at the start.
+// load returns the certificate to serve with the folder's current content. `was` is the previous
+// certificate, nil at the start; load returns it again if no file has changed and it need not be
+// renewed.
 func (a *Manager) load(was *loaded) (*loaded, error) {
 	from, err := a.fingerprint()
 	if err != nil {

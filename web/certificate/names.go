@@ -57,7 +57,8 @@ type constraints struct {
 	ips []*net.IPNet
 }
 
-// newConstraints returns the constraints for names, and for those of another CA if there is one.
+// newConstraints returns constraints that permit the given names, and those that the CA `also`
+// permits, if it is not nil.
 func newConstraints(names []string, also *x509.Certificate) (c constraints) {
 	dns, ips := splitNames(names)
 	for _, n := range dns {

@@ -15,7 +15,7 @@ type Endpoint struct {
 // String returns p in the form that ParseEndpoint parses: NAME@HOST:PORT,HOST:PORT.
 func (p Endpoint) String() string { return p.Name + "@" + strings.Join(p.Addresses, ",") }
 
-// ParseEndpoint parses the endpoint that a server has published. It reports whether text is valid.
+// ParseEndpoint parses an endpoint in the form of Endpoint.String, and reports whether it is valid.
 func ParseEndpoint(text string) (p Endpoint, ok bool) {
 	name, addresses, ok := strings.Cut(text, "@")
 	if !ok || name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
@@ -33,7 +33,6 @@ func ParseEndpoint(text string) (p Endpoint, ok bool) {
 // maxAddresses is how many of the machine's addresses EndpointOf uses.
 const maxAddresses = 4
 
-// EndpointOf returns the place of a listener: its address or, if it listens on all
 // EndpointOf returns the endpoint of a listener: its address or, if it listens on all addresses,
 // the machine's addresses that are not loopback, and the machine's name.
 func EndpointOf(name string, at net.Addr, host string) Endpoint {

@@ -127,10 +127,10 @@ func recordFailure(_ http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// Forward forwards a request to the owner and writes the owner's answer to w. The caller sets the
-// port, the hosts and Own in is; Forward fills in the rest. After an error nothing has been written
-// yet, and unless the error is ErrOutcomeUnknown, the owner has not received the request. If the
-// answer breaks off in the middle, Forward panics with http.ErrAbortHandler.
+// Forward forwards a request to the owner and writes the owner's answer to w. The caller sets Port,
+// Hosts and Own of the client information `is`; Forward fills in the rest. After an error nothing has
+// been written to w, and unless the error is ErrOutcomeUnknown, the owner has not received the
+// request. If the answer breaks off in the middle, Forward panics with http.ErrAbortHandler.
 func (l *Forwarder) Forward(w http.ResponseWriter, r *http.Request, is ClientInfo) error {
 	if !l.r.begin() {
 		return engine.ErrClosed
@@ -170,8 +170,8 @@ func (l *Forwarder) Forward(w http.ResponseWriter, r *http.Request, is ClientInf
 // maxGetBody is how many bytes of an answer Get reads.
 const maxGetBody = 4 << 10
 
-// Get sends a GET request of this server's own to the owner, to a path of the dashboard's
-// port.
+// Get sends a GET request of this server's own to the owner's dashboard port, for the path `at`. It
+// returns the status and the first maxGetBody bytes of the answer.
 func (l *Forwarder) Get(ctx context.Context, at string) (status int, text string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.endpoint.Name+at, http.NoBody)
 	if err != nil {
@@ -214,8 +214,8 @@ func (l *Forwarder) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Header.Set(infoHeader, text)
 }
 
-// finalWriter is a ResponseWriter that drops informational responses: those are between the
-// client and this server.
+// finalWriter is a ResponseWriter that drops the owner's informational responses (1xx), because they
+// concern only the connection between the servers.
 type finalWriter struct{ http.ResponseWriter }
 
 func (w *finalWriter) WriteHeader(code int) {
@@ -240,8 +240,9 @@ func (w *finalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap gives http.ResponseController the wrapped writer.
 func (w *finalWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// OpenAMQP connects an AMQP client to the owner. The caller then joins the client's connection to
-// the returned one with Join, from the client's open on. OpenAMQP fills in p's namespace.
+// OpenAMQP connects to the owner for the AMQP client that p describes, and sets p's namespace. The
+// caller then joins the client's connection with the returned one by Join, beginning with the client's
+// open.
 func (l *Forwarder) OpenAMQP(ctx context.Context, p ClientInfo) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -291,8 +292,8 @@ func (l *Forwarder) Join(client, owner net.Conn) {
 		sending.Go(func() {
 			copyOneWay(owner, client)
 			_ = owner.Close()
-			// If it were closed while bytes of the client are on their way, the client
-			// might never read the last bytes from the owner.
+			// If the connection were closed while bytes of the client are on their way, the
+			// client might never read the last bytes from the owner.
 			_, _ = io.CopyN(io.Discard, client, maxIgnored) //nolint:errcheck // any error ends the connection
 		})
 		copyOneWay(timeout.WithWriteTimeout(client), owner)

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Name is the server's name, as in its Endpoint.
 	Name string
-	// HTTP answers a forwarded request. Of describes its client.
+	// HTTP answers a forwarded request. ClientFromContext describes its client.
 	HTTP http.Handler
 	// AMQP serves a forwarded connection, and returns when it has ended.
 	AMQP func(*Conn)
@@ -114,8 +114,8 @@ func (r *Relay) Serve(l net.Listener) error {
 	return nil
 }
 
-// errWrongServer rejects a connection to another server, which had this address earlier or
-// has it on another network.
+// errWrongServer rejects a connection that is meant for another server, which had this address
+// earlier or has it on another network.
 var errWrongServer = errors.New("this is not the intended server")
 
 // errNoSecret is the error while the secret is not set.

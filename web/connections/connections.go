@@ -46,7 +46,7 @@ type Library struct {
 	Version  string // of the library; may be empty
 	Platform string // language and machine in one text; may be empty
 	// Application is the name that the program using the library gives itself. It is empty for
-	// most.
+	// most programs.
 	Application string
 }
 
@@ -75,7 +75,7 @@ type Traffic struct {
 	BytesIn, BytesOut   uint64
 }
 
-// A Totals is the total over all links of a connection.
+// A Totals holds the totals over all links of a connection.
 type Totals struct {
 	Attached           int    // links to entities, including those that wait for a session
 	Receivers, Senders int    // of these
@@ -153,8 +153,8 @@ func (l Link) ConcernsEntity(entity engine.Path) bool {
 // client.
 const maxLockedScan = 2000
 
-// LockedQuery returns a query for up to most of the first messages that c has locked:
-// first at the entities of c's receiving links, then wherever else messages are locked.
+// LockedQuery returns a query for at most `most` messages that c has locked. It examines the entities
+// of c's receiving links first, and then the other subqueues in `locked`, which have locked messages.
 func (c Connection) LockedQuery(locked []engine.Subqueue, most int) engine.LockQuery {
 	q := engine.LockQuery{Client: c.Client, Limit: most, MaxLooks: maxLockedScan}
 	seen := map[engine.Path]bool{}
@@ -177,9 +177,9 @@ func (c Connection) LockedQuery(locked []engine.Subqueue, most int) engine.LockQ
 
 // A Query picks connections. The zero value picks all.
 type Query struct {
-	Entity engine.Path // only those with a link to it, and such links listed first; empty means any
-	Client string      // only those with this name in locks and events; empty means any
-	Before uint64      // only those older than the connection with this number; zero means any
+	Entity engine.Path // only connections with a link to it, and such links listed first; empty means any
+	Client string      // only connections with this Client; empty means any
+	Before uint64      // only connections older than the one with this number; zero means any
 	Limit  int         // zero means no limit
 	Links  int         // links listed of each connection; zero means none
 }
@@ -195,16 +195,16 @@ type List struct {
 // for a connection.
 type Source interface {
 	Connections(q Query) List
-	// Connection returns a connection with at most links of its links. ok is false if it is
-	// closed.
+	// Connection returns a connection with at most `links` of its links. It returns false if the
+	// connection is closed.
 	Connection(id string, links int) (c Connection, ok bool)
 	// Client returns the client with this name in locks and events, whether it is connected or
 	// has recently disconnected; in the latter case DisconnectedAt is set and ID is empty. Of several
-	// clients with the same name it returns the newest. ok is false if the client is not
+	// clients with the same name it returns the newest. It returns false if no such client is
 	// remembered.
 	Client(name string) (c Client, ok bool)
-	// Disconnect closes a connection with an error that gives the client the reason. ok is false if
-	// it is already closed.
+	// Disconnect closes a connection with an error that gives the client the reason. It returns
+	// false if the connection is already closed.
 	Disconnect(id string) (c Connection, ok bool)
 }
 

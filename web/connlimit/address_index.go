@@ -3,7 +3,7 @@ package connlimit
 // An addressIndex lists connections of one kind by client address. Its zero value is empty.
 type addressIndex struct {
 	byKey   map[string]*addressConns
-	byCount heap[*addressConns] // the address with most connections first
+	byCount heap[*addressConns] // the address with the most connections first
 	n       int                 // connections
 }
 
@@ -63,8 +63,8 @@ func (r *addressIndex) remove(e *entry) {
 	*e = entry{}
 }
 
-// oldest returns the oldest connection of the address that has most, and how many that
-// address has; or nil if the index is empty.
+// oldest returns the oldest connection of the address with the most connections, and the number of
+// its connections. It returns nil if the index is empty.
 func (r *addressIndex) oldest() (c *Conn, has int) {
 	h, ok := r.byCount.first()
 	if !ok {

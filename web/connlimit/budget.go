@@ -77,8 +77,9 @@ func (b *Budget) Close() {
 	b.reserve = nil
 }
 
-// placeConn gives c a place of the budget, for which it may close another connection, or else
-// an emergency place. With pressed, it closes another connection in any case.
+// placeConn gives c a place of the budget or, if the budget is full and no other connection can be
+// closed for c, an emergency place. With `pressed`, because the process is out of files, it closes
+// another connection even if the budget is not full.
 func (b *Budget) placeConn(c *Conn, pressed bool) {
 	b.mu.Lock()
 	b.order++
@@ -117,9 +118,9 @@ func (b *Budget) admit(c *Conn) {
 	b.all.add(&c.positions[0], c, c.rank())
 }
 
-// evict takes one connection of the pool p, which may have most, out of the budget and
-// adds it to gone. It reports whether p had one to close; see choose about own. The caller
-// holds mu, and calls closeEvicted with gone after releasing it.
+// evict takes one connection of the pool p out of the budget and adds it to `gone`. The pool may have
+// `most` connections; zero means as many as it has. evict reports whether p had one to close; see
+// choose about `own`. The caller holds mu, and calls closeEvicted with `gone` after releasing it.
 func (b *Budget) evict(p *pool, most int, own string, gone *[]*Conn) bool {
 	if most == 0 { // the process is out of files
 		most = p.n
@@ -148,8 +149,9 @@ func (b *Budget) drop(c *Conn) {
 	}
 }
 
-// closeEvicted closes connections that have lost their place. Up to maxLeaving of them may first
-// send their client the reason, unless now is set because their files are needed at once.
+// closeEvicted closes connections that have lost their place. With `now`, it closes them at once,
+// because their files are needed. Otherwise up to maxLeaving of them first send their client the
+// reason.
 func (b *Budget) closeEvicted(gone []*Conn, now bool) {
 	if len(gone) == 0 {
 		return
@@ -264,9 +266,9 @@ type Group struct {
 // NewGroup returns an empty group.
 func (b *Budget) NewGroup() *Group { return &Group{b: b} }
 
-// Join adds c, which is in no group yet, to the group. If the group has most connections,
-// Join closes others by the same choice as for the budget, but none that c's own address
-// uses: one address that reaches the limit alone gets an error. Join reports whether it
+// Join adds c, which is in no group yet, to the group. If the group already has `most` connections,
+// Join closes others, chosen as for the budget except that no connection in use of c's own address
+// is closed. An address that reaches the limit alone is therefore refused. Join reports whether it
 // has added c.
 func (g *Group) Join(c *Conn, most int) bool {
 	b := g.b

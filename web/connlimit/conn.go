@@ -78,7 +78,7 @@ func (c *Conn) rank() rank {
 	return s
 }
 
-// change calls do, which changes c's rank, and moves c in its pools.
+// change calls `do`, which changes what c's rank depends on, and moves c in its pools accordingly.
 func (c *Conn) change(do func()) {
 	if c == nil {
 		return
@@ -103,8 +103,8 @@ func (c *Conn) change(do func()) {
 	}
 }
 
-// Opened records that the handshake is finished. Set proven if the client has shown a
-// token or needs none.
+// Opened records that the handshake is finished, and with `proven` that the client has shown a token
+// or needs none.
 func (c *Conn) Opened(proven bool) {
 	c.change(func() { c.open, c.authenticated = true, c.authenticated || proven })
 }
@@ -255,7 +255,8 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// CloseWrite closes the writing side of the connection, if it has two.
+// CloseWrite closes the writing side of the connection. The error is errors.ErrUnsupported if the
+// connection cannot be closed on one side only.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

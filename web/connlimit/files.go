@@ -4,9 +4,9 @@ package connlimit
 // files allows as many.
 const DefaultMax = 10_000
 
-// FitFiles returns how many of wanted connections, or of DefaultMax if wanted is zero, the
-// process's limit of open files allows. It leaves others files for other uses, but at most
-// half of all, and counts each files for a connection.
+// FitFiles returns how many connections the process's limit of open files allows, at most `wanted`,
+// or DefaultMax if `wanted` is zero. It counts `each` files for a connection, and leaves `others`
+// files, but at most half of all files, for other uses.
 func FitFiles(wanted, others, each int) int {
 	if wanted == 0 {
 		wanted = DefaultMax

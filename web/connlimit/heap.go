@@ -1,6 +1,6 @@
 package connlimit
 
-// A heap keeps the least element first. moved gives each element its index, so that any
+// A heap keeps the least element first. It calls `moved` with an element's new index, by which the
 // element can be removed. Each operation takes O(log n).
 type heap[T any] struct {
 	items []T

@@ -34,7 +34,7 @@ func (r Reason) String() string {
 	return [...]string{"handshake", "token", "link", "share", "credit", "refused"}[r]
 }
 
-// A rank is how a connection ranks in a pool.
+// A rank has the properties of a connection that determine when it is closed for another one.
 type rank struct {
 	key    string // of the client's address
 	stage  Stage
@@ -85,10 +85,9 @@ func (p *pool) remove(s *position, was rank) {
 	s.pool = nil
 }
 
-// choose returns the connection to close for another one, or nil if there is none. An
-// address keeps share connections in use. While fewer than spare connections are in their
-// handshake, these are chosen last. If own is not empty, choose picks no used connection
-// of that address.
+// choose returns the connection to close for another one, or nil if there is none. An address keeps
+// `share` connections in use. While fewer than `spare` connections are in their handshake, these are
+// chosen last. If `own` is not empty, choose picks no used connection of that address.
 func (p *pool) choose(share, spare int, own string) (*Conn, Reason) {
 	if c, _ := p.stages[Handshake].oldest(); c != nil && p.stages[Handshake].n >= spare {
 		return c, NoHandshake
@@ -109,8 +108,10 @@ func (p *pool) choose(share, spare int, own string) (*Conn, Reason) {
 	return c, NoHandshake
 }
 
-// fairShare returns how many of most connections an address keeps in use when others come.
+// fairShare returns how many connections of a limit of `most` an address keeps in use when other
+// addresses connect.
 func fairShare(most int) int { return max(1, most/4) }
 
-// handshakeSpare returns how many of most connections may finish their handshake undisturbed.
+// handshakeSpare returns how many connections of a limit of `most` may be in their handshake before
+// such connections are closed first.
 func handshakeSpare(most int) int { return min(most/16, 64) }

@@ -70,8 +70,8 @@ func New(base string, folders map[string]fs.FS) *Library {
 	return l
 }
 
-// Files returns the names of all pages and other files, by their path from the root of the
-// module.
+// Files returns the names of all pages and other files, by the files' paths from the root of the
+// module. The caller must not change the map.
 func (l *Library) Files() map[string]string { return l.names }
 
 // Groups returns the list of pages, with their titles.
@@ -178,7 +178,7 @@ func (l *Library) parse(file string, source []byte) *doc {
 	return d
 }
 
-// idOf returns the anchor of a heading, which is that of GitHub.
+// idOf returns the anchor of a heading, which is the same as on GitHub.
 func idOf(n ast.Node) string {
 	if id, ok := n.AttributeString("id"); ok {
 		if b, ok := id.([]byte); ok {
@@ -188,13 +188,13 @@ func idOf(n ast.Node) string {
 	return ""
 }
 
-// whole matches short code, which is not broken at the end of a line, because browsers would
-// break --flags.
+// whole matches code of at most 28 characters. Such code gets a class that keeps browsers from
+// breaking it at the end of a line, as they would break --flags.
 var whole = regexp.MustCompile(`<code>([^<]{1,28})</code>`)
 
 const unbroken = `<code class="whole">$1</code>`
 
-// render returns a block as HTML; of a heading and a table the inside.
+// render returns a block as HTML, without the element itself if it is a heading or a table.
 func render(m goldmark.Markdown, source []byte, n ast.Node) string {
 	var b bytes.Buffer
 	if h, ok := n.(*ast.Heading); ok {
@@ -263,8 +263,8 @@ func (l *Library) relink(file string, root ast.Node) {
 	}
 }
 
-// target returns the address for a link of a file. It reports false for a file of the tree
-// that is not part of the documentation.
+// target returns the address on the dashboard for a link in `file` to the address `to`. It reports
+// false for a link to a file of the tree that is not part of the documentation.
 func (l *Library) target(file, to string) (string, bool) {
 	if strings.HasPrefix(to, "#") || strings.Contains(to, "://") {
 		return to, true

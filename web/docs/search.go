@@ -56,7 +56,8 @@ func (l *Library) Search(query string) []admin.DocFound {
 	return out
 }
 
-// match adds the best sections of a page to f, and returns the words that are missing.
+// match adds the best sections of the page d to f, and their weight to *score. It returns the words
+// of `missing` that no section contains.
 func (d *doc) match(words, missing []string, at string, f *admin.DocFound, score *int) []string {
 	type part struct {
 		admin.DocPart
@@ -121,8 +122,8 @@ func count(text, w string) (n int) {
 	return n
 }
 
-// excerpt returns the text around an index, in pieces of which those that are words of the
-// query are marked.
+// excerpt returns the text around the index `at`, in pieces. A piece with Hit set is a word of the
+// query. `lower` is the text in lower case.
 func excerpt(text, lower string, at int, words []string) (out []admin.DocPiece) {
 	if len(lower) != len(text) { // a letter whose lower case has another length
 		lower, at = text, 0

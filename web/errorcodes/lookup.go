@@ -68,7 +68,8 @@ func (a rest) of(err error) (status, subCode int) {
 	return a.status, a.subCode
 }
 
-// find returns the first answer of a column to an error.
+// find returns the cell of a column in the first row that matches the error and whose cell is not
+// empty, or the cell of `failure` if there is no such row.
 func find[A comparable](err error, column func(*row) A) A {
 	var empty A
 	for i := range table {

@@ -64,7 +64,7 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	// transactions, so that cell is empty.
 	{engine.ErrRolledBack, amqp{wire.CondTransactionRollback, 400}, rest{400, 40000}, atom{}, api{409, "TransactionRolledBack"}, page{409}},
 
-	// Kinds of a more general kind below.
+	// Kinds that are also of a more general kind, whose row is below.
 	{engine.ErrNoAccessRule, amqp{}, rest{}, atom{}, api{404, "AccessRuleNotFound"}, page{}},
 	{job.ErrNoJob, amqp{}, rest{}, atom{}, api{404, "JobNotFound"}, page{}},
 	{alert.ErrNoRule, amqp{}, rest{}, atom{}, api{404, "AlertRuleNotFound"}, page{}},
@@ -120,10 +120,10 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	{ErrKeyReused, amqp{}, rest{}, atom{}, api{422, "IdempotencyKeyReused"}, page{}},
 	{ErrMediaType, amqp{}, rest{}, atom{}, api{415, "UnsupportedMediaType"}, page{}},
 
-	// What reading a request's body returns.
+	// Errors of reading a request's body.
 	{io.ErrUnexpectedEOF, amqp{}, rest{400, 40000}, atom{400, 40000}, api{400, "Argument"}, page{}}, // a body that ends early is a wrong one
 
-	// Time that has run out, and requests that are canceled: usually the client has disconnected.
+	// Timeouts and cancelled requests. Usually the client of a cancelled request has disconnected.
 	{os.ErrDeadlineExceeded, amqp{}, rest{408, 0}, atom{408, 0}, api{408, "ServiceTimeout"}, page{}},
 	{context.DeadlineExceeded, amqp{CondTimeout, 408}, rest{408, 0}, atom{408, 0}, api{}, page{503}},
 	{context.Canceled, amqp{CondCancelled, 503}, rest{408, 0}, atom{408, 0}, api{408, "OperationCancelled"}, page{503}},

@@ -28,7 +28,8 @@ const (
 	ValueCost = 200
 )
 
-// Cost returns how many bytes of memory Decode takes for raw. It allocates nothing.
+// Cost returns how many bytes of memory Decode takes for raw, or zero if Decode would refuse raw. It
+// allocates nothing.
 func Cost(raw []byte) int64 {
 	n, err := measure.CountValues(raw, jsonBounds())
 	if err != nil {

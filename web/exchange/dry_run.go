@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// BatchMessages is how many messages go to the broker together, and BatchBytes how many bytes;
-	// the last message may exceed it.
+	// BatchMessages is the most messages that go to the broker together, and BatchBytes the most
+	// bytes of them, which the last message may exceed.
 	BatchMessages = 256
 	BatchBytes    = 128 << 10
 	// MaxFailures is how many unreadable lines and refused messages are listed.
@@ -136,7 +136,7 @@ func (s *dryRun) add(ctx context.Context, item Item) error {
 	return nil
 }
 
-// flush asks the broker about the queued messages.
+// flush counts what a send of the queued messages would do, and empties the queue.
 func (s *dryRun) flush(ctx context.Context) error {
 	defer s.r.Release()
 	if len(s.pending) == 0 {

@@ -65,7 +65,8 @@ type Reader struct {
 	whole   int64            // bytes of the share for the latest message's body, if it is in memory whole
 }
 
-// NewReader returns a Reader of in, which must be positioned at the first line of a message.
+// NewReader returns a Reader of `in`, which must be positioned at the first line of a message: at
+// `from` in the whole export.
 func NewReader(b *broker.Broker, share *origin.Share, in io.Reader, from job.FeedPosition, how Remap) *Reader {
 	return &Reader{b: b, share: share, remap: how, lines: bufio.NewReaderSize(in, 64<<10), at: from}
 }
@@ -93,7 +94,8 @@ func (r *Reader) endBody() {
 	r.whole = 0
 }
 
-// more grows the share by n bytes for the line that is being read.
+// more grows the share by n bytes for the line that is being read. If the budget does not have them
+// now, it calls Flush first, and then waits for them.
 func (r *Reader) more(ctx context.Context, n int64) error {
 	if !r.share.TryGrow(n) {
 		if r.Flush != nil && r.pending > 0 {
@@ -137,8 +139,8 @@ func (r *Reader) Next(ctx context.Context) (Item, error) {
 	return item, err
 }
 
-// Rest reads what is left of the latest message's body, and returns the error of its lines, if
-// any.
+// Rest reads the rest of the latest message's body, and returns the first error of the body's lines,
+// if any.
 func (r *Reader) Rest() error {
 	r.endBody()
 	if r.body == nil {

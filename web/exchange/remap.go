@@ -37,7 +37,8 @@ func (m Remap) Check() error {
 	return nil
 }
 
-// apply changes c as m says. left is false if the message has expired.
+// apply changes the times and ids of c, using the times in s, which may be nil. It returns false if
+// the message has expired under ttl=remaining.
 func (m Remap) apply(c *engine.Content, s *System, now engine.Instant) (left bool, err error) {
 	if (m.TTL == "remaining" || m.Schedule == "shift") && s == nil {
 		return false, engine.Refuse(engine.ErrArgument, "'system' is missing; ttl=remaining and schedule=shift need its times.")

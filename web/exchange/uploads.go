@@ -32,7 +32,7 @@ type Uploads struct {
 	maxBytes   int64              // bytes of all files together
 
 	mu        sync.Mutex
-	files     map[string]*File // by word, guarded by mu
+	files     map[string]*File // by ID, guarded by mu
 	bytes     int64            // of all files, including those still being uploaded, guarded by mu
 	uploading int              // files, guarded by mu
 	closed    bool             // guarded by mu
@@ -167,7 +167,8 @@ func (f *File) discard() {
 	}
 }
 
-// Drop removes a file. It is discarded when its last reader ends.
+// Drop removes the file with the ID `word`, if there is one. Its content stays on disk until its last
+// reader ends.
 func (s *Uploads) Drop(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +187,7 @@ func (s *Uploads) expire(f *File) {
 	}
 }
 
-// drop is Drop with s.mu held.
+// drop removes f. The caller holds mu.
 func (s *Uploads) drop(f *File) {
 	delete(s.files, f.ID)
 	f.timer.Stop()
@@ -194,7 +195,8 @@ func (s *Uploads) drop(f *File) {
 	f.release()
 }
 
-// release discards a dropped file that has no readers. s.mu is held.
+// release discards the file if it was dropped and has no readers. The caller holds the mu of its
+// Uploads.
 func (f *File) release() {
 	if f.dropped && f.readers == 0 {
 		f.uploads.bytes -= f.Size
@@ -202,8 +204,9 @@ func (f *File) release() {
 	}
 }
 
-// acquire keeps a file until free is called, and restarts its hour. It returns engine.ErrNotFound
-// if the namespace has no such file.
+// acquire returns the namespace's file with the ID `word` and restarts its hour. The file's content
+// stays on disk at least until the caller calls `free`. The error is engine.ErrNotFound if the
+// namespace has no such file.
 func (s *Uploads) acquire(namespace, word string) (f *File, free func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,11 +38,11 @@ func (d *operation[R]) hasEnded() bool {
 	}
 }
 
-// Do calls act under a key, word, which must be impossible to guess; an empty word is never
-// remembered. If an operation under the same word has succeeded or is running, act is not
-// called: came is the earlier result, and again is true. An operation that ends with an error
-// or a panic is forgotten, so that it can be retried under the same word. The error is act's,
-// or that of a ctx that ends while another call runs the operation.
+// Do calls `act` and remembers its result under the key `word`, which must be impossible to guess. If
+// an operation under the same key has succeeded or is running, Do returns that operation's result and
+// true instead. An operation that ends with an error or a panic is forgotten, so that it can be
+// retried under the same key. An empty key is never remembered. The error is that of `act`, or the
+// cause for which ctx ended while another call ran the operation.
 func (m *Cache[R]) Do(ctx context.Context, word string, act func() (R, error)) (came R, again bool, err error) {
 	if word == "" {
 		came, err = act()
@@ -65,7 +65,8 @@ func (m *Cache[R]) Do(ctx context.Context, word string, act func() (R, error)) (
 	}
 }
 
-// run runs the operation of a word, and ends it.
+// run calls `act` for the operation `is` under the key `word`, stores the result, and ends the
+// operation.
 func (m *Cache[R]) run(word string, is *operation[R], act func() (R, error)) (came R, err error) {
 	defer m.end(word, is)
 	if is.result, err = act(); err != nil {
@@ -75,7 +76,8 @@ func (m *Cache[R]) run(word string, is *operation[R], act func() (R, error)) (ca
 	return is.result, nil
 }
 
-// begin returns the operation of a word; mine reports whether the caller must run it.
+// begin returns the operation under the key `word`. If there is none, it adds one, and returns true:
+// then the caller must run it.
 func (m *Cache[R]) begin(word string) (is *operation[R], mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

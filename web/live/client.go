@@ -58,7 +58,7 @@ type client struct {
 	presentationDue bool                       // the presentation's state is to be sent
 	queue           []*pageViewer              // viewers with something due, the longest waiting first
 	paused          bool
-	code            int // why it ends; zero while it does not
+	code            int // the close code; zero until the socket is to end
 	text            string
 }
 
@@ -74,8 +74,8 @@ type command struct {
 	Beside string `json:"beside"` // the page open beside it
 }
 
-// Handler serves the socket. It answers 503 if there are too many; the browser then polls the
-// page instead.
+// Handler returns the handler of sockets. It answers 503 if there are too many sockets; the browser
+// then polls the page instead.
 func (h *Hub) Handler() http.Handler { return http.HandlerFunc(h.serve) }
 
 func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
@@ -112,7 +112,8 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	h.remove(c)
 }
 
-// closeExpired closes a socket when its user's credential is no longer valid.
+// closeExpired waits until `over` is closed, because the credential of c's user is no longer valid,
+// and then closes the socket. It returns when the socket ends.
 func (h *Hub) closeExpired(c *client, over <-chan struct{}) {
 	select {
 	case <-over:
@@ -129,8 +130,8 @@ var commands = map[string]auth.Role{
 	"follow": auth.Viewer, "unfollow": auth.Viewer, "present": auth.Operator,
 }
 
-// languageOf returns the language of the page that opens the socket, from its query: another tab
-// may have chosen another one since.
+// languageOf returns the language of the page that opens the socket. The page sends it in the query,
+// because the user may have chosen another language in another tab since the page was loaded.
 func languageOf(r *http.Request) string {
 	if tag := r.URL.Query().Get("lang"); locale.Supported(tag) {
 		return tag
@@ -227,8 +228,8 @@ func (c *client) sendControl(m control) {
 	c.wakeWriter()
 }
 
-// enqueue adds s to the viewers with something due. The caller holds Hub.mu, and calls wakeWriter
-// afterwards.
+// enqueue adds s to the viewers for which the writer has something to send. The caller holds Hub.mu,
+// and calls wakeWriter afterwards.
 func (c *client) enqueue(s *pageViewer) {
 	if !slices.Contains(c.queue, s) {
 		c.queue = append(c.queue, s)
@@ -327,7 +328,7 @@ func (h *Hub) execute(c *client, cmd command) bool {
 	return true
 }
 
-// write sends what is due until the socket ends, and closes it.
+// write sends frames as they become due until the socket ends, and closes it.
 func (h *Hub) write(c *client) {
 	defer func() { _ = c.conn.Close() }() // ends the reader too
 	for {
@@ -350,7 +351,8 @@ func (h *Hub) write(c *client) {
 	}
 }
 
-// drain writes until nothing is due. No frame waits longer than StallTimeout.
+// drain writes frames until none is due. It returns an error if writing a frame takes longer than
+// StallTimeout.
 func (h *Hub) drain(c *client) error {
 	for {
 		ms, pinged, err := h.nextFrames(c)

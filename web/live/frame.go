@@ -86,14 +86,14 @@ type list struct {
 	rows  map[string]string
 }
 
-// messages returns the snapshot as frames, for browsers that need no reasons.
+// messages returns the snapshot as frames, without reasons why rows left. It encodes them once.
 func (s *snapshot) messages(page string) ([]*websocket.PreparedMessage, error) {
 	s.encode.Do(func() { s.full, s.err = s.since(page, nil) })
 	return s.full, s.err
 }
 
-// since returns the snapshot as frames for a browser that may still show rows that have left,
-// with their reasons.
+// since returns the snapshot as frames for a browser that may still show rows that have left. `gone`
+// has the reasons why rows left, by key.
 func (s *snapshot) since(page string, gone map[string]string) ([]*websocket.PreparedMessage, error) {
 	c := frameCutter{page: page, n: s.n, full: true}
 	for _, sl := range s.slots {
@@ -107,8 +107,8 @@ func (s *snapshot) since(page string, gone map[string]string) ([]*websocket.Prep
 	return c.frames()
 }
 
-// changes returns the differences of s from before as frames, or none if there are none.
-// reason returns why the row with a key left.
+// changes returns the differences of s from the snapshot `before` as frames, or none if they are
+// equal. `reason` returns why the row with a key left.
 func (s *snapshot) changes(page string, before *snapshot, reason func(key string) string) ([]*websocket.PreparedMessage, error) {
 	c := frameCutter{page: page, n: s.n}
 	slots := map[string]string{}
@@ -147,7 +147,7 @@ func (s *snapshot) changes(page string, before *snapshot, reason func(key string
 	return c.frames()
 }
 
-// lacksRows reports whether s lacks a row of before.
+// lacksRows reports whether s lacks a row of the snapshot `before`.
 func (s *snapshot) lacksRows(before *snapshot) bool {
 	rows := map[string]map[string]string{}
 	for _, l := range s.lists {

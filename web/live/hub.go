@@ -69,8 +69,8 @@ type Options struct {
 	// Open builds the page at url, an address without the base path. The page contains every
 	// event up to n. It is called by several goroutines.
 	Open func(ctx context.Context, url string) (page view.Page, n uint64, err error)
-	// Follow waits for events after a number and returns them in order. Lost is how many
-	// earlier ones are gone. It may overwrite into.
+	// Follow waits for events after the number `after` and returns them in order, and how many events
+	// after that number are lost. It may store the events in `into`.
 	Follow func(ctx context.Context, after uint64, into []engine.Event) (events []engine.Event, lost uint64, err error)
 	// Greeting must not block.
 	Greeting func() Greeting
@@ -93,8 +93,8 @@ type Options struct {
 	// error for other pages, such as forms. It must not block. Nil means that every address is
 	// canonical.
 	Followable func(url string) (string, error)
-	// HomeURL is the first page of the hub's namespace. Clients that may not see it only get the
-	// state of presentations. Empty means that every client may see it.
+	// HomeURL is the address of the first page of the hub's namespace. Clients that may not see that
+	// page only get the state of presentations. Empty means that every client may see it.
 	HomeURL string
 	// SceneVisible reports whether a visitor who is limited to another namespace may view the named
 	// namespace of a scene. Nil means never.
@@ -102,15 +102,15 @@ type Options struct {
 	// PresentingDenied reports whether a browser may not present. Nil means that all may.
 	PresentingDenied func(*http.Request) bool
 
-	Base              string        // the path the dashboard is served under, "" for the root
-	MaxSockets        int           // 500; negative means none
-	MaxPerAddress     int           // no limit: teams sit behind one address
-	MaxPagesPerSocket int           // 64 for a socket
-	MaxPages          int           // 4096 different ones
-	Interval          time.Duration // 200 ms between two renderings of a page
-	Heartbeat         time.Duration // 15 s
-	StallTimeout      time.Duration // 10 s without progress before a socket is cut
-	Logger            *slog.Logger  // silent
+	Base              string        // the path that the dashboard is served under; empty means the root
+	MaxSockets        int           // zero means 500; negative means that every socket is refused
+	MaxPerAddress     int           // sockets of one address; zero means no limit, because a team may share an address
+	MaxPagesPerSocket int           // zero means 64
+	MaxPages          int           // different pages of all sockets; zero means 4096
+	Interval          time.Duration // between two renderings of a page; zero means 200 ms
+	Heartbeat         time.Duration // between two heartbeats; zero means 15 s
+	StallTimeout      time.Duration // without progress before a socket is cut; zero means 10 s
+	Logger            *slog.Logger  // zero means that nothing is logged
 }
 
 func (o Options) withDefaults() Options {
@@ -154,8 +154,8 @@ type Hub struct {
 	wg         sync.WaitGroup
 	epoch      uint64 // owned by follow
 
-	// mu guards all below and the fields of pages, clients and viewers that are marked
-	// so. Nothing blocks while it is held.
+	// mu guards the fields below, and the fields of pages, clients and viewers that say so. No
+	// goroutine blocks while it holds mu.
 	mu        sync.Mutex
 	closed    bool
 	clients   map[*client]struct{}
@@ -281,7 +281,7 @@ func (h *Hub) sendClock() {
 	h.markAll()
 }
 
-// clock returns a frame with the current time.
+// clock returns a frame of type t with the broker's time and how its clock runs.
 func (hello Greeting) clock(t string) control {
 	c := control{T: t, Now: formatTime(hello.Now), N: hello.N, Rate: new(hello.Clock.rate())}
 	if !hello.Clock.Until.IsZero() {
@@ -355,7 +355,7 @@ func (h *Hub) Alert(n uint64) {
 	}
 }
 
-// RenderAll renders all watched pages again, because of a change that is no event of the broker's.
+// RenderAll renders all watched pages again. Call it after a change that causes no event of the broker.
 func (h *Hub) RenderAll() { h.markAll() }
 
 // reset makes every browser subscribe again, because event numbers may restart.

@@ -50,13 +50,14 @@ type pageViewer struct {
 	n      uint64 // the event number up to which the browser has the page
 
 	// rendering is the number of the first rendering that may serve as the browser's snapshot;
-	// zero if the browser has it. An earlier rendering may be older than the page.
+	// zero if the browser has it. An earlier rendering may lack events that the browser's page
+	// already includes.
 	rendering uint64
 	due       due
-	frames    []*websocket.PreparedMessage // if due is changes
+	frames    []*websocket.PreparedMessage // the frames to send if due is changesDue
 }
 
-// due is what a viewer has to be sent.
+// due is what a viewer's socket has to send next.
 type due uint8
 
 const (
@@ -96,7 +97,8 @@ func (h *Hub) addViewer(c *client, url string, n uint64) {
 	h.restart(s)
 }
 
-// restart drops what is due to s and makes it wait for a new snapshot. The caller holds mu.
+// restart drops the frames that are due to s, and makes s wait for a new snapshot. The caller holds
+// mu.
 func (h *Hub) restart(s *pageViewer) {
 	s.due, s.frames = nothingDue, nil
 	s.rendering = s.page.started + 1
@@ -111,7 +113,7 @@ func (h *Hub) removeViewer(c *client, url string) {
 	}
 }
 
-// endView ends s, and its page with the last viewer. The caller holds mu.
+// endView removes the viewer s, and the page if s was its last viewer. The caller holds mu.
 func (h *Hub) endView(s *pageViewer) {
 	delete(s.client.views, s.page.id.url)
 	delete(s.page.viewers, s)
@@ -121,7 +123,7 @@ func (h *Hub) endView(s *pageViewer) {
 	}
 }
 
-// dropPage ends t. The caller holds mu.
+// dropPage removes the page t, which is no longer rendered. The caller holds mu.
 func (h *Hub) dropPage(t *livePage) {
 	t.closed = true
 	if t.clock != nil {
@@ -131,7 +133,7 @@ func (h *Hub) dropPage(t *livePage) {
 	delete(h.pages, t.id)
 }
 
-// watch sets the paths whose events concern t. The caller holds mu.
+// watch sets the paths whose events mark t as dirty. The caller holds mu.
 func (h *Hub) watch(t *livePage, paths []string) {
 	for _, p := range t.watches {
 		delete(h.watched[p], t)
@@ -209,10 +211,10 @@ func (h *Hub) renderDirty(ctx context.Context) {
 	}
 }
 
-// takeDirty returns the dirty pages that a browser looks at and whose interval since the last
-// rendering has passed, and marks them as running. Pages whose viewers have all paused
-// stay dirty, and so do those that are still being rendered. rested is when the first of the
-// others may be rendered, or zero if there are none. The intervals vary, so that hundreds of
+// takeDirty returns the dirty pages that have a viewer who has not paused and whose interval since the
+// last rendering has passed, and marks them as running. Pages whose viewers have all paused stay
+// dirty, and so do pages that are still being rendered. `rested` is the earliest time at which the
+// interval of another page ends, or zero if no page waits. The intervals vary, so that hundreds of
 // pages are not all rendered at the same instant, at the expense of senders.
 func (h *Hub) takeDirty(now time.Time) (due []*livePage, rested time.Time) {
 	h.mu.Lock()
@@ -252,7 +254,8 @@ func (t *livePage) hasViewers() bool {
 	return false
 }
 
-// renderLivePage renders t and hands out the differences. Only one rendering of a page runs at a time.
+// renderLivePage renders t and gives its viewers the differences from the previous rendering. Only one
+// rendering of a page runs at a time.
 func (h *Hub) renderLivePage(ctx context.Context, t *livePage) {
 	h.endForbidden(t)
 	rendering, cancel := context.WithTimeout(ctx, h.opts.StallTimeout)
@@ -394,8 +397,8 @@ func (h *Hub) fail(t *livePage, err error) {
 	}
 }
 
-// renderPage opens a page and renders its parts. A panic of a page becomes its error: it must not
-// end the broker.
+// renderPage opens a page and renders its parts. It turns a panic into an error, because a page must
+// not end the process.
 func (h *Hub) renderPage(ctx context.Context, id livePageID) (page view.Page, next *snapshot, err error) {
 	defer func() {
 		if r := recover(); r != nil {

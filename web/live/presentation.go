@@ -7,19 +7,19 @@ import (
 	"mayfly/web/presentation"
 )
 
-// A presenter's browser sends its page with op "present", by the key of the presentation; a
-// follower's sends op "follow", with the presentation's id. Both get the presentation's state
-// in frames of their own kind, also while their pages are paused: only the latest state,
-// however many changes there were.
+// A presenter's browser sends its page in the command "present", with the key of the presentation. A
+// follower's browser sends the command "follow", with the presentation's id. Both get the
+// presentation's state in frames of type "talk", also while their pages are paused. If it changes
+// faster than frames are sent, they get only the latest state.
 
-// errPresentingDenied is the error for clients that may only look.
+// errPresentingDenied is the error for clients that may not present.
 var errPresentingDenied = errors.New("a viewer cannot present")
 
-// maxID is longer than any id of a presentation.
+// maxID is the most bytes of a presentation's id that is looked up. Valid ids are shorter.
 const maxID = 64
 
-// present makes the client the presenter, at a page. If followers cannot be at that page, such
-// as a form, they stay where they are.
+// present makes the client the presenter, and records its page. If that page cannot be followed, such
+// as a form, followers stay where they are.
 func (h *Hub) present(c *client, cmd command) {
 	if err := h.becomePresenter(c, cmd); err != nil {
 		h.mu.Lock()
@@ -40,7 +40,8 @@ func (h *Hub) present(c *client, cmd command) {
 	h.presentationChanged(c)
 }
 
-// becomePresenter makes the client the presenter, unless it is already.
+// becomePresenter makes the client the presenter of the presentation with the key cmd.Topic, unless it
+// is already. The error is presentation.ErrKey, presentation.ErrFull or errPresentingDenied.
 func (h *Hub) becomePresenter(c *client, cmd command) error {
 	id, err := presentation.ID(cmd.Topic)
 	switch {
@@ -71,8 +72,8 @@ func (h *Hub) followPresentation(c *client, id string) {
 	h.presentationChanged(c)
 }
 
-// join makes the client a participant, and leave ends that. Only the goroutine that reads the
-// client's commands calls them.
+// join makes the client a participant of a presentation, and leave removes it. Only the goroutine that
+// reads the client's commands calls them.
 func (h *Hub) join(c *client, s *presentation.Participant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -30,7 +30,7 @@ type departure struct {
 	reason string
 }
 
-// reset forgets everything; n is the last event that need not be noted.
+// reset forgets all departures. waitFor does not wait for events up to n, which are not noted.
 func (d *departureLog) reset(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

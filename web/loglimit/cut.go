@@ -66,9 +66,9 @@ func cutAttr(a slog.Attr) slog.Attr {
 	return slog.Attr{Key: a.Key, Value: v}
 }
 
-// cutAny returns v, or its text cut if that is too long. Package fmt calls the value's own
-// method: it writes <nil> for a nil pointer whose method panics, as slog's handlers do, and
-// the text of any other panic.
+// cutAny returns v, or the beginning of its text if that is too long. Package fmt formats the text. If
+// the value's own method panics, fmt writes <nil> for a nil pointer, as slog's handlers do, and else
+// the text of the panic.
 func cutAny(v slog.Value) slog.Value {
 	verb := "%+v"
 	switch v.Any().(type) {
@@ -82,7 +82,8 @@ func cutAny(v slog.Value) slog.Value {
 	return v
 }
 
-// shortened returns s, or its first most characters and the number of those cut.
+// shortened returns s, or if it is longer than `most` characters, the first of them and the number of
+// characters that were cut.
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s

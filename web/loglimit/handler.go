@@ -19,7 +19,7 @@ type Handler struct {
 	limiter *limiter
 }
 
-// New returns a handler that limits the lines it passes to next.
+// New returns a handler that limits the lines that it passes to the handler `next`.
 func New(next slog.Handler) *Handler {
 	return &Handler{next, &limiter{kinds: map[kind]*burst{}}}
 }
@@ -29,7 +29,8 @@ func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle implements slog.Handler. It writes a line now, within a second, or not at all.
+// Handle implements slog.Handler. It writes the line at once, or holds it back: then it is written
+// within a second or only counted.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	r = cut(r)
 	if r.Level >= slog.LevelInfo && !h.limiter.admit(h.next, r) {
@@ -103,7 +104,8 @@ func (l *limiter) admit(to slog.Handler, r slog.Record) bool {
 	return false
 }
 
-// watch sets the timer unless it is set. The caller holds mu.
+// watch starts the timer, which calls flush after the given time, unless it is running. The caller
+// holds mu.
 func (l *limiter) watch(after time.Duration) {
 	if l.timer == nil {
 		l.writing.Add(1)

@@ -47,11 +47,11 @@ type Schemas struct {
 	strict map[reflect.Type]bool
 }
 
-// Response returns the schema of an answer of the type of v.
+// Response returns the schema of an answer that has v's type.
 func (s *Schemas) Response(v any) *Schema { return s.of(reflect.TypeOf(v), responseSide) }
 
-// Request returns the schema of a request of the type of v: as Response, but without further
-// members.
+// Request returns the schema of a request body that has v's type. Unlike Response's, it allows no
+// other members.
 func (s *Schemas) Request(v any) *Schema { return s.of(reflect.TypeOf(v), requestSide) }
 
 // All returns the components by name. The caller owns the map.
@@ -123,7 +123,8 @@ func (s *Schemas) element(t reflect.Type, at side) *Schema {
 	return &Schema{AnyOf: []*Schema{of, {Type: "null"}}}
 }
 
-// ofStruct creates a component, or makes an existing one strict if requests use it too.
+// ofStruct returns a reference to the component of a struct, which it creates if there is none. A
+// component that requests use is strict: it allows no further members.
 func (s *Schemas) ofStruct(t reflect.Type, at side) *Schema {
 	name := t.Name()
 	if name == "" {

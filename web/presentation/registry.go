@@ -146,8 +146,9 @@ type Participant struct {
 	left     bool // guarded by Registry.mu
 }
 
-// Present adds the presenter with this key, and starts the presentation if it does not
-// exist. changed is called, from any goroutine, when State may have changed.
+// Present adds an open page of the presenter with this key, and starts the presentation if it does not
+// exist. The Registry calls `changed`, from any goroutine, when State may have changed. The error is
+// ErrKey or ErrFull.
 func (h *Registry) Present(key, name string, changed func()) (*Participant, error) {
 	id, err := ID(key)
 	if err != nil {
@@ -222,7 +223,8 @@ func (h *Registry) Link(key string) (l Link, ok bool) {
 	return l, l.URL != ""
 }
 
-// Follow adds a follower. The presentation need not exist yet.
+// Follow adds a follower of the presentation with this id, which need not exist yet. The Registry
+// calls `changed`, from any goroutine, when State may have changed.
 func (h *Registry) Follow(id string, changed func()) *Participant {
 	s := &Participant{registry: h, id: id, changed: changed}
 	h.mu.Lock()
@@ -382,7 +384,8 @@ func (h *Registry) end(id string) []*Participant {
 	return all
 }
 
-// dropOldest removes the presentation whose presenter has been away longest. The caller holds mu.
+// dropOldest removes the presentation whose presenter has been away longest. It reports false if all
+// presenters are present. The caller holds mu.
 func (h *Registry) dropOldest() bool {
 	oldest := ""
 	for id, t := range h.presentations {
@@ -396,8 +399,8 @@ func (h *Registry) dropOldest() bool {
 	return oldest != ""
 }
 
-// participantsOf returns all participants of a presentation, presentersOf only its presenter's. The
-// caller holds mu.
+// participantsOf returns all participants of a presentation, and presentersOf only the open pages of
+// its presenter. The caller holds mu.
 func (h *Registry) participantsOf(id string) []*Participant {
 	all := h.presentersOf(id)
 	for s := range h.participants[id] {
@@ -416,7 +419,8 @@ func (h *Registry) presentersOf(id string) []*Participant {
 	return presenters
 }
 
-// notify must be called without mu, because changed may read the state.
+// notify calls `changed` of each participant. The caller must not hold mu, because `changed` may read
+// the state.
 func notify(participants []*Participant) {
 	for _, s := range participants {
 		s.changed()

@@ -86,7 +86,7 @@ type Namespace struct {
 type Served struct {
 	Broker  *broker.Broker
 	Stats   *stats.Recorder
-	Clients connections.Source            // nil means that no client stays connected
+	Clients connections.Source            // nil means that there are none
 	Store   func() (bytes int64, ok bool) // nil means that the size is unknown
 }
 
@@ -238,7 +238,8 @@ func (o Options) readAll(ctx context.Context, all []Namespace) (metrics []*names
 	return metrics
 }
 
-// sumRest sums all but the first most entries into one.
+// sumRest returns the first `most` elements of `all`, followed by one with the sums over the rest, if
+// there are more.
 func sumRest(all []entityMetrics, most int) []entityMetrics {
 	if len(all) <= most {
 		return all
@@ -250,7 +251,7 @@ func sumRest(all []entityMetrics, most int) []entityMetrics {
 	return append(all[:most:most], sum)
 }
 
-// add adds the metrics of a temporary namespace.
+// add adds the metrics t of a temporary namespace to the sums in s.
 func (s *namespaceMetrics) add(t *namespaceMetrics) {
 	if !t.answered {
 		return
@@ -297,7 +298,7 @@ func ready(b *broker.Broker) float64 {
 	return 1
 }
 
-// each writes a metric with one sample for each namespace that has a value.
+// each writes a metric with one sample for each namespace for which `of` returns a value and true.
 func (e *encoder) each(metrics []*namespaceMetrics, name string, k kind, help string, of func(*namespaceMetrics) (float64, bool)) {
 	begun := false
 	for _, s := range metrics {

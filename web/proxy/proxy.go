@@ -86,9 +86,9 @@ func (t Trusted) Request(r *http.Request) *http.Request {
 }
 
 // Client returns the client's address from X-Forwarded-For, and whether the request comes
-// from a trusted proxy at all. Each proxy appends its peer's address at the right end, so
-// Client reads the list from there and skips addresses of trusted proxies. Anything left
-// of the first other address may be forged.
+// from a trusted proxy at all. Each proxy appends its peer's address at the end of the list, so
+// Client reads the list backwards, past addresses of trusted proxies. It returns the first other
+// address, because those before it may be forged, or else the last valid address that it read, or "".
 func (t Trusted) Client(r *http.Request) (address string, trusted bool) {
 	if len(t) == 0 || !t.Has(Address(r)) {
 		return "", false

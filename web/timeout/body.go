@@ -61,7 +61,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close reads the rest of the body, as net/http's bodies do.
+// Close closes the body, which makes net/http read the rest of it, with a deadline.
 func (b *body) Close() error {
 	_ = b.setDeadline(time.Now()) //nolint:errcheck // Close fails at once then
 	return b.ReadCloser.Close()
@@ -129,8 +129,9 @@ func (b *body) release() {
 	b.detached = true
 }
 
-// Stream lets the body of r take any time while it moves; see StallTimeout. Use it for bodies of
-// any size that are not kept in memory, and call it before reading the body.
+// Stream removes the limit on the total time that the body of r may take. Its client must still send
+// MinProgress bytes within StallTimeout. Use Stream for bodies of any size that are not kept in
+// memory, and call it before reading the body.
 func Stream(r *http.Request) {
 	b, ok := r.Context().Value(bodyKey{}).(*body)
 	if !ok {

@@ -25,8 +25,8 @@ func Server(s *http.Server) *http.Server {
 	return s
 }
 
-// Handler returns a handler that cuts off stalled clients of next. It must be the outermost
-// handler of a server.
+// Handler returns a handler that passes requests to `next` and ends those whose client stalls. It must
+// be the outermost handler of a server.
 func Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &writer{ResponseWriter: w, control: http.NewResponseController(w)}
@@ -104,7 +104,8 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap returns the writer below, for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// withDeadline calls write, which writes n bytes or flushes, with a deadline.
+// withDeadline calls `write`, which writes n bytes or, if n is zero, flushes, with a deadline. The
+// error is that of `write`, or errWriteTimeout if the client has used up its time.
 func (w *writer) withDeadline(n int, write func() error) error {
 	began := time.Now()
 	if err := w.setDeadlines(began); err != nil {

@@ -37,7 +37,7 @@ func (p *progress) left() time.Duration {
 	return left
 }
 
-// moved counts n bytes for which the server has waited.
+// moved records that n bytes have moved, and how long the server has waited for the client meanwhile.
 func (p *progress) moved(n int, waited time.Duration) {
 	p.allBytes += int64(n)
 	p.allWaited += waited

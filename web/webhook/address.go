@@ -40,7 +40,7 @@ func errPrivate(host string) error {
 	return engine.Refuse(engine.ErrArgument, "'%s' is on this machine or in a private network; a server that others can reach sends webhooks there only with --allow-private-webhooks.", host)
 }
 
-// reservedPrefixes returns address ranges with special uses, and those of IPv6 that embed IPv4
+// reservedPrefixes returns address ranges with special uses, and IPv6 ranges that embed IPv4
 // addresses.
 func reservedPrefixes() []netip.Prefix {
 	var all []netip.Prefix
@@ -50,7 +50,7 @@ func reservedPrefixes() []netip.Prefix {
 	return all
 }
 
-// checkIP returns an error if no connection may be made to at.
+// checkIP returns an error if no connection may be made to the address `at`.
 func (s *Sender) checkIP(at netip.Addr) error {
 	at = at.Unmap().WithZone("")
 	if at.IsLinkLocalUnicast() || at.IsMulticast() || at.IsUnspecified() || at.IsInterfaceLocalMulticast() {
@@ -70,8 +70,8 @@ func (s *Sender) checkIP(at netip.Addr) error {
 	return nil
 }
 
-// transport connects only to allowed addresses, and never through a proxy, which could itself
-// decide where a connection goes.
+// transport returns a RoundTripper that connects only to allowed addresses. It uses no proxy, because
+// a proxy could decide itself where a connection goes.
 func (s *Sender) transport() http.RoundTripper {
 	dial := net.Dialer{Timeout: requestTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

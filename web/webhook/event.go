@@ -87,7 +87,7 @@ func isTest(a alert.Alert) bool { return a.Test && a.Count == 0 }
 // SignatureHeader is the name of the header that carries the signature.
 const SignatureHeader = "Mayfly-Signature"
 
-// Sign returns the signature of a request made at at.
+// Sign returns the signature of a request with the given body that is made at the time `at`.
 func Sign(secret string, at time.Time, body []byte) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write(append(strconv.AppendInt(nil, at.Unix(), 10), '.'))

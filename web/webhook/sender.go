@@ -100,8 +100,8 @@ func New(o Options) *Sender {
 	return s
 }
 
-// SetLookup makes the sender look up a rule with ask before every attempt: the event goes to the
-// rule's current webhook, or is given up if the rule has none.
+// SetLookup makes the sender call `ask` for the rule before every attempt. The event goes to the
+// rule's current webhook, or is given up if the rule is disabled, or has no webhook any more.
 func (s *Sender) SetLookup(ask Lookup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,8 @@ func (s *Sender) Deliveries(id alert.ID) []Delivery {
 	return out
 }
 
-// next returns the alert to send next. ok is false if there is none or the sender is closed.
+// next removes and returns the pending alert of a queue, and the rule. It returns false if there is
+// none or the sender is closed, and then marks the queue as not running.
 func (s *Sender) next(l *ruleQueue) (r alert.Rule, a alert.Alert, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +215,8 @@ func (s *Sender) record(l *ruleQueue, d Delivery) {
 	l.deliveries = slices.Clone(l.deliveries[max(0, len(l.deliveries)-maxDeliveries):])
 }
 
-// currentRule returns the current rule. ok is false if d must not be sent any more.
+// currentRule returns the current state of rule r, by the function of SetLookup. It returns false if
+// the delivery d must not be sent any more.
 func (s *Sender) currentRule(r alert.Rule, d Delivery) (_ alert.Rule, ok bool) {
 	s.mu.Lock()
 	ask := s.lookup
@@ -233,7 +235,7 @@ func (s *Sender) deliver(l *ruleQueue, r alert.Rule, d Delivery, body []byte) {
 		if !ok {
 			d.State, d.Error = Failed, "The rule was deleted or disabled, or its webhook was removed."
 			s.record(l, d)
-			return // an operator wanted that
+			return // not logged, because an operator caused it
 		}
 		if is.URL != r.URL {
 			d.Attempts = 0 // the new address has not been tried yet
@@ -299,7 +301,7 @@ func jitter(d time.Duration) time.Duration {
 	return d*3/4 + time.Duration(n.Int64())
 }
 
-// post makes one request.
+// post sends one request with a signed body to the rule's webhook, and returns the response's status.
 func (s *Sender) post(r alert.Rule, body []byte) (status int, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
 	defer cancel()

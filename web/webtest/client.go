@@ -103,7 +103,7 @@ func (c *Client) Do(r *http.Request) Answer {
 	return Answer{got.StatusCode, got.Header, got.ContentLength, string(text)}
 }
 
-// Eventually waits for an effect of another goroutine.
+// Eventually waits up to 10 s until `ok` returns true, and else fails the test with `what`.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	end := time.After(10 * time.Second)

@@ -105,7 +105,8 @@ func (m Activity) Parts() []view.Part {
 // base returns the address that the filter's form submits to.
 func (m Activity) base() string { return m.Shell.Home + "/activity" }
 
-// WithFormat returns the address of an export in a format.
+// WithFormat returns the address of an export: base with the query q, and with `format` as its
+// format unless q has one.
 func WithFormat(base string, q url.Values, format string) string {
 	all := url.Values{"format": {format}}
 	maps.Copy(all, q)

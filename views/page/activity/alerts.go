@@ -126,7 +126,7 @@ func (m Alerts) Parts() []view.Part {
 	)
 }
 
-// look returns how the state of a rule is shown.
+// look returns the tone, the icon and the text id of the rule's state.
 func (r AlertRuleRow) look() (tone component.Tone, icon, name string) {
 	switch {
 	case r.Off:

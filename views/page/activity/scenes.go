@@ -31,14 +31,14 @@ type SceneCard struct {
 	ScenarioIDs    []string // ids of scenarios
 	Loaded         bool     // not built into the program
 	Text           string   // address of its YAML
-	Remove         string   // address of the question whether to remove it; empty if not possible
+	Remove         string   // address of the form that confirms its removal; empty if it cannot be removed
 }
 
 // An InvalidScene is a stored scene that cannot be played.
 type InvalidScene struct {
 	ID                string
 	Faults            []SceneFault // why not
-	RepairURL, Remove string       // address of the form with its text, and of the question whether to remove it
+	RepairURL, Remove string       // addresses of the form with its text, and of the form that confirms its removal
 }
 
 // ConfirmRemoveScene asks to confirm the removal of a scene.

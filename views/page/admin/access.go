@@ -35,7 +35,8 @@ type AccessOwnerRef struct {
 	Here string // address of its rules
 }
 
-// crumbs returns the breadcrumbs to a page of the owner.
+// crumbs returns the breadcrumbs to a page of the owner with the label `last`, or to the owner's list
+// of rules if `last` is empty.
 func (o AccessOwnerRef) crumbs(ctx context.Context, last string) []component.Crumb {
 	all := []component.Crumb{{Label: locale.T(ctx, "access.title"), Href: o.All}}
 	if o.Name != "" {
@@ -54,7 +55,7 @@ type AccessRow struct {
 	Name    string
 	Rights  []string  // Service Bus names
 	Show    string    // address to post to for its keys
-	Remove  string    // address of the question whether to remove it; empty if it cannot be removed
+	Remove  string    // address of the form that confirms its removal; empty if it cannot be removed
 	Changed time.Time // zero if unknown
 	Now     time.Time
 }
@@ -123,7 +124,7 @@ type AccessKey struct {
 	Value      string // empty if there is no key
 	Connection string // for messages; empty if the key does not fit, or AMQP is off
 	Admin      string // for administration; empty if the rule does not allow it, or the key does not fit
-	Renew      string // address of the question whether to regenerate it
+	Renew      string // address of the form that confirms its regeneration
 }
 
 func (k AccessKey) title(ctx context.Context) string {

@@ -63,7 +63,7 @@ func (m Definitions) Watches() []string { return nil }
 // Parts returns the shell's parts: the rest is not live.
 func (m Definitions) Parts() []view.Part { return m.Shell.Parts() }
 
-// look returns how a step is shown.
+// look returns the tone and the icon of a step, and the text id of its name.
 func (s DefinitionStep) look() (tone component.Tone, icon, words string) {
 	switch s.Do {
 	case "create":

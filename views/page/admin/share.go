@@ -48,7 +48,7 @@ type LinkLifetime struct {
 // Full returns the whole page.
 func (m Share) Full() templ.Component { return share(m) }
 
-// Dialog returns what the script shows over another page.
+// Dialog returns the form of the page, which the script shows over another page.
 func (m Share) Dialog() templ.Component { return shareAsks(m) }
 
 // Watches returns nil, because the page is not live.
@@ -57,7 +57,8 @@ func (m Share) Watches() []string { return nil }
 // Parts returns the shell's parts: the rest is not live.
 func (m Share) Parts() []view.Part { return m.Shell.Parts() }
 
-// chosen reports whether a lifetime is selected in the form.
+// chosen reports whether s, the lifetime with index i, is selected in the form. The one with index
+// 1 is selected by default.
 func (m Share) chosen(i int, s LinkLifetime) bool {
 	return s.Value == m.For || m.For == "" && i == 1
 }

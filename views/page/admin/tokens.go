@@ -46,7 +46,7 @@ type TokenRow struct {
 	Until     time.Time // zero means until it is revoked
 	Used      time.Time // zero means never
 	Now       time.Time
-	Revoke    string // address of the question whether to revoke it
+	Revoke    string // address of the form that confirms its revocation
 }
 
 // A TokenState is whether a token or link is valid.
@@ -79,7 +79,7 @@ func (r TokenRow) kind(ctx context.Context) string {
 	return locale.T(ctx, "tokens.token")
 }
 
-// where returns what it gives access to.
+// where returns what the token or link gives access to: a page, a namespace or all namespaces.
 func (r TokenRow) where(ctx context.Context) string {
 	switch {
 	case r.Link:
@@ -96,7 +96,7 @@ type TokenForm struct {
 	Shell     layout.Shell
 	Link      bool
 	To, All   string
-	FormToken string                    // see the field of that name
+	FormToken string                    // value of page.FieldFormToken
 	Typed     map[string]string         // by the name of the field
 	Errors    map[string]component.Text // by the name of the field
 	Roles     []string                  // roles to choose from, the least powerful first
@@ -223,7 +223,7 @@ func (m TokenCreated) Parts() []view.Part { return m.Shell.Parts() }
 type ConfirmRevokeToken struct {
 	Shell   layout.Shell
 	Row     TokenRow
-	Made    []string // names of those created with it, which are revoked too
+	Made    []string // names of the tokens and links created with it, which are revoked too
 	To, All string
 }
 
@@ -239,7 +239,7 @@ func (m ConfirmRevokeToken) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m ConfirmRevokeToken) Full() templ.Component { return confirmRevokeToken(m) }
 
-// Dialog returns what the script shows over another page.
+// Dialog returns the form of the page, which the script shows over another page.
 func (m ConfirmRevokeToken) Dialog() templ.Component { return confirmRevokeTokenForm(m) }
 
 // Watches returns nil, because the page is not live.
@@ -270,7 +270,7 @@ func (m TokenCreated) shownOnceText(ctx context.Context) string {
 	return locale.T(ctx, "tokens.once.detail")
 }
 
-// grantText returns what it gives access to, its role and its expiry.
+// grantText returns what the new token or link gives access to, its role and its expiry.
 func (m TokenCreated) grantText(ctx context.Context) string {
 	is := m.Row.where(ctx) + " · " + locale.T(ctx, layout.RoleWord(m.Row.Role)) + " · "
 	if m.Row.Until.IsZero() {

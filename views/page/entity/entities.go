@@ -135,7 +135,7 @@ func (m Entities) sorted(by Column) string {
 	return m.address(m.Query, by, down)
 }
 
-// asked returns the address of the table with another filter, in the same order.
+// asked returns the address of the table filtered by `query`, in the same order.
 func (m Entities) asked(query string) string { return m.address(query, m.sort(), m.Down) }
 
 func (m Entities) address(query string, by Column, down bool) string {

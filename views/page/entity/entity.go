@@ -28,7 +28,7 @@ type Entity struct {
 	Alerts         Alerts
 	Receivers      []Client // clients with links to it, or to its dead letters
 	Senders        []Client
-	ConnectionInfo admin.ConnectionInfo // only while it is empty
+	ConnectionInfo admin.ConnectionInfo // set only while the entity is empty
 	Damaged        component.Notice     // damaged messages in it; zero means none
 	ClientsURL     string               // address of all clients; empty means that all are shown
 	Status         Status
@@ -46,7 +46,7 @@ type Entity struct {
 	Forwarding Forwarding
 	Duplicates Duplicates
 	Transfer   Transfer
-	StatusTo   string // address that changes the status or asks about it; empty if not possible
+	StatusTo   string // address that changes the status, or asks to confirm the change; empty if not possible
 	Lab        string // for a topic or subscription, address of the filter lab; empty means none
 
 	Tab         page.Tab
@@ -105,7 +105,8 @@ func (m Entity) Full() templ.Component {
 	return entity(m)
 }
 
-// Watches returns the entity, or for a topic everything: its subscriptions count too.
+// Watches returns the entity's path. For a topic it returns nil, which means all entities, because
+// events of its subscriptions change the page too.
 func (m Entity) Watches() []string {
 	if m.Kind == page.Topic {
 		return nil

@@ -93,8 +93,8 @@ type stateInfo struct {
 	href             string
 }
 
-// states returns the cells of the strip. For messages that a topic's subscriptions hold they
-// link to the subscriptions.
+// states returns the counts of the strip, each with a link to its tab. A topic's counts of messages
+// that its subscriptions hold link to the tab of subscriptions.
 func (m Entity) states() []stateInfo {
 	at := func(t page.Tab) string {
 		if m.Kind == page.Topic && t != page.TabScheduled {
@@ -139,7 +139,8 @@ func (m Entity) full() string {
 	return m.Topic + "/" + m.Name
 }
 
-// sendAt returns the address of the form whose messages arrive here.
+// sendAt returns the address of the form that sends to the entity, or for a subscription to its
+// topic.
 func (m Entity) sendAt() string {
 	if m.Kind == page.Subscription {
 		return m.TopicHref + "/send"
@@ -147,7 +148,7 @@ func (m Entity) sendAt() string {
 	return m.Href + "/send"
 }
 
-// setting returns the address of the form at one of its fields.
+// setting returns the address of the edit form, at the field of the named property.
 func (m Entity) setting(name string) string { return m.Href + "/edit#f-" + name }
 
 // purge returns the address that purges the messages of the tab.
@@ -188,8 +189,8 @@ func (m Entity) empty() bool {
 	return len(m.Rows) == 0
 }
 
-// receive returns the button that locks one message and opens it, on the dead-letter tabs a
-// dead letter.
+// receive returns the button that receives one message, locks it and opens its page. On the
+// dead-letter tabs it receives from the tab's subqueue.
 func (m Entity) receive(ctx context.Context) component.Action {
 	d := component.Action{To: m.Href + "/receive", Icon: "eye", Label: locale.T(ctx, "entity.receive")}
 	switch m.tab() {
@@ -205,9 +206,9 @@ func (m Entity) receive(ctx context.Context) component.Action {
 // refused operation (STAT-2, STAT-7).
 func (m Entity) allows(d statusOperation) bool { return m.status().disables(m.Kind)&d == 0 }
 
-// canReceive reports whether a single message can be received here: not where everything is
-// forwarded (FWD-5, DLQ-13), nor without a session where sessions are required (SES-13), which
-// does not apply to dead letters (DLQ-7).
+// canReceive reports whether a single message can be received on the open tab. It cannot if the tab's
+// messages are forwarded (FWD-5, DLQ-13), or if the entity requires sessions (SES-13), which does not
+// apply to dead letters (DLQ-7).
 func (m Entity) canReceive() bool {
 	switch {
 	case !m.allows(operationReceive):

@@ -49,7 +49,7 @@ type Duplicates struct {
 	Most       int           // most ids that can be kept; zero if not shown
 }
 
-// full reports whether the number of remembered ids is close to its limit.
+// full reports whether the number of remembered ids is at least 80 % of its limit.
 func (d Duplicates) full() bool { return d.Most > 0 && d.Remembered*5 >= d.Most*4 }
 
 // Transfer counts messages that an entity is forwarding, and failed transfers.
@@ -58,7 +58,7 @@ type Transfer struct {
 	Failed  int // in the transfer dead-letter subqueue
 }
 
-// says describes an arrow whose target has the given name.
+// says returns the state of the arrow as a sentence or two. `end` is the name of the arrow's target.
 func (a ForwardingArrow) says(ctx context.Context, end string) string {
 	args := locale.Args{"Name": end}
 	if a.Blocked == "" {

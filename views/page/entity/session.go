@@ -97,7 +97,7 @@ func (m Session) Parts() []view.Part {
 
 func (m Session) held() bool { return !m.Hold.Until.IsZero() }
 
-// do returns the address of an action on the session; empty means view.
+// do returns the address of the action `what` on the session, or of its page if `what` is empty.
 func (m Session) do(what string) string {
 	at := m.In.Href + "/session"
 	if what != "" {

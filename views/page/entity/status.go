@@ -119,7 +119,7 @@ func (s Status) actionLabel(ctx context.Context, to Status, kind page.EntityKind
 	}
 }
 
-// Question returns the text id of the question whether to change to a status.
+// Question returns the text id of the title of the form that confirms the change to status s.
 func (s Status) Question() string {
 	switch s {
 	case StatusSendDisabled:

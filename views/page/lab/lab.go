@@ -100,8 +100,8 @@ func (m FilterLab) base() string { return m.Shell.Home + "/lab" }
 // suggestURL returns the address that creates a subscription for unmatched messages.
 func (m FilterLab) suggestURL() string { return m.base() + "/new" }
 
-// suggestFromURL returns the address that creates a subscription, for the message that the form was
-// filled from while it is kept.
+// suggestFromURL returns the address that creates a subscription for the message that the form was
+// filled from. If that message is no longer kept, it is the form of any new subscription.
 func (m FilterLab) suggestFromURL() string {
 	if m.From.Key != "" && slices.ContainsFunc(m.Unmatched, func(s UnmatchedMessage) bool { return s.Key == m.From.Key }) {
 		return m.suggestURL() + "?" + LabKey + "=" + m.From.Key

@@ -217,7 +217,8 @@ func StandardColumns(list string) (names []string) {
 	return names
 }
 
-// attrs marks the heading of the column that the table is sorted by.
+// attrs returns the aria-sort attribute for the heading of a column if the table is sorted by that
+// column, else nil.
 func (s Sort) attrs(name string) templ.Attributes {
 	if s.By != name || len(s.Href) == 0 {
 		return nil

@@ -26,7 +26,7 @@ type ViewRow struct {
 	Lists   []string // lists it is for; empty means all
 	Default bool
 	Edit    string // address of its form
-	Delete  string // address of the question whether to delete it
+	Delete  string // address of the form that confirms its deletion
 }
 
 // listName returns the text id of a list's name.
@@ -119,7 +119,7 @@ func (t Checkbox) label(ctx context.Context) string {
 	return MessageColumn{Name: t.Value, Label: t.Label}.label(ctx)
 }
 
-// note returns the name of a column as it is written, if its label differs.
+// note returns the column's name as views write it, or "" if the name is the label.
 func (t Checkbox) note() string {
 	if t.Label == "" {
 		return ""

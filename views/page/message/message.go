@@ -122,7 +122,7 @@ type Resend struct {
 	Curl            string          // shell command; empty means none
 	Samples         []sample.Sample // sample programs; empty means none
 	File            string          // file with its body, to be placed beside the program; empty means that the program contains the body
-	UnsupportedBody bool            // its body is in an AMQP format that these cannot send
+	UnsupportedBody bool            // its body is in an AMQP format that the command and the samples cannot send
 }
 
 func (a Resend) empty() bool { return a.Curl == "" && len(a.Samples) == 0 && !a.UnsupportedBody }

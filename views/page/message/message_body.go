@@ -50,8 +50,8 @@ func (b Body) Raw() (text string, all bool) {
 	return component.ShowInvisible(string(b.Content[:min(len(b.Content), beyondBytes)])), false
 }
 
-// Hex returns a hexadecimal dump of the window, or of the first bytes, sixteen on a line after
-// the offset, and whether that is all of the body.
+// Hex returns a hexadecimal dump of Window, or of the first HexBytes bytes if Window is nil, and
+// whether that is all of the body. Each line has an offset and sixteen bytes.
 func (b Body) Hex() (text string, all bool) {
 	window := b.Window
 	if window == nil {
@@ -85,13 +85,14 @@ func spaced(line []byte) string {
 	return out.String()
 }
 
-// HexAt returns the start of the window that contains byte at.
+// HexAt returns the offset of the hexadecimal view that contains byte `at` of a body of `size`
+// bytes. An offset outside the body gives the first or the last view.
 func HexAt(at, size int64) int64 {
 	return max(0, min(at, size-1)) / HexBytes * HexBytes
 }
 
-// hexAt returns the address of the page with the window at from, or "" if that is outside the
-// body.
+// hexAt returns the address of the page with the hexadecimal view at offset `from`, or "" if that
+// offset is outside the body.
 func (m Message) hexAt(from int64) string {
 	if from < 0 || from >= m.Body.Size {
 		return ""

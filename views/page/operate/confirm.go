@@ -72,7 +72,7 @@ type StateLine struct {
 	State  page.State
 	N      int
 	Picked bool   // for Purge: selected
-	Export string // address of a file with these; empty means none
+	Export string // address of a file with these messages; empty means none
 }
 
 // A PurgeFilter selects messages of the chosen states. The zero value selects all.

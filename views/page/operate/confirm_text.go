@@ -184,7 +184,8 @@ func purged(s page.State) string {
 	}
 }
 
-// field returns an input by name; tip may be empty.
+// field returns the input with the given name. `label` and `tip` are text ids; an empty tip means none.
+// With `prose` the input is wide.
 func (m Confirm) field(ctx context.Context, name, label, tip string, prose bool) component.Field {
 	f := component.Field{
 		Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name],
@@ -196,7 +197,8 @@ func (m Confirm) field(ctx context.Context, name, label, tip string, prose bool)
 	return f
 }
 
-// nameList lists names, and says how many of n messages are not among them.
+// nameList joins names into a list, which ends with the number of the n messages without a name in
+// it, if there are any.
 func nameList(ctx context.Context, names []string, n int) string {
 	if rest := n - len(names); rest > 0 {
 		names = append(slices.Clip(names), locale.N(ctx, "confirm.more", rest))

@@ -18,7 +18,7 @@ type Damaged struct {
 	Shell   layout.Shell
 	Rows    []DamagedRow
 	Pages   component.Pages
-	MoveAll string // address of the question whether to move all aside
+	MoveAll string // address of the form that confirms moving all messages aside
 }
 
 // A DamagedRow is a damaged message.
@@ -27,7 +27,7 @@ type DamagedRow struct {
 	Number int64           // sequence number; zero if unreadable
 	Entity page.LinkTarget // an empty Name means that it is unreadable
 	What   DamagedPart
-	Move   string // address of the question whether to move the message aside
+	Move   string // address of the form that confirms moving the message aside
 }
 
 // A DamagedPart is the part of a message that is damaged.
@@ -51,7 +51,7 @@ func (d DamagedPart) words(ctx context.Context) string {
 	}
 }
 
-// called names the message by its sequence number, or else by its key.
+// called returns the message's sequence number, or its key if the number is unreadable.
 func (r DamagedRow) called() string {
 	if r.Number == 0 {
 		return r.Key

@@ -57,8 +57,8 @@ func (r JobRow) name(ctx context.Context) string {
 	}
 }
 
-// words returns the text id for this kind of job: jobs that send messages or undo others have
-// texts of their own.
+// words returns the text id that replaces `id` for the job's kind, or `id` if none does. Only jobs
+// that send messages or undo others have such texts.
 func (r JobRow) words(id string) string {
 	return cmp.Or(jobWords[r.Kind+" "+id], id)
 }
@@ -82,7 +82,7 @@ var kindNames = map[string]string{
 	"return-to-active": "jobs.kind.return-to-active", "undo": "jobs.kind.undo",
 }
 
-// look returns how the state of a job is shown.
+// look returns the tone, the icon and the text id of the job's state.
 func (r JobRow) look() (tone component.Tone, icon, name string) {
 	switch r.State {
 	case "done":
@@ -166,7 +166,7 @@ func JobFields() []string {
 type JobForm struct {
 	Shell     layout.Shell
 	To        string // address it posts to, also for counting
-	FormToken string // see the field of that name
+	FormToken string // value of page.FieldFormToken
 	Cancel    string
 	Kinds     []string
 	Values    map[string]string
@@ -222,7 +222,8 @@ func (m JobForm) Watches() []string { return nil }
 // Parts returns the shell's parts: the form is not live.
 func (m JobForm) Parts() []view.Part { return m.Shell.Parts() }
 
-// short returns a narrow field with an example.
+// short returns f with `example` as its placeholder. The field is narrow if the example has fewer
+// than 8 characters.
 func (JobForm) short(f component.Field, example string) component.Field {
 	f.Short, f.Placeholder = len(example) < 8, example
 	return f

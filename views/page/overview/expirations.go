@@ -65,7 +65,8 @@ func (m Expirations) Parts() []view.Part {
 	)
 }
 
-// fates returns the switch between the board's filters.
+// fates returns the choices of the board's filter by fate: all, dead-lettered and lost. Each keeps
+// the filter by bucket.
 func (m Expirations) fates(ctx context.Context) []component.Choice {
 	choice := func(fate, label string) component.Choice {
 		q := url.Values{}

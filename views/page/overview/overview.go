@@ -18,8 +18,8 @@ type Overview struct {
 	Shell layout.Shell
 	Lede  []component.Text // a summary in a sentence or two
 
-	// Welcome is set while the namespace has no entities: then the page starts with how to
-	// create some.
+	// Welcome is set while the namespace has no entities. The page then begins with ways to create
+	// some.
 	Welcome bool
 	// GettingStarted is set while the namespace has few entities and no client of the user is
 	// connected: then the page still offers introductions.

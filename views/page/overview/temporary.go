@@ -13,7 +13,7 @@ import (
 	"mayfly/views/view"
 )
 
-// Temporary is the page of entities with automatic deletion, and of those that were deleted.
+// Temporary is the page of entities with automatic deletion, and of entities that were deleted.
 type Temporary struct {
 	Shell    layout.Shell
 	Lede     []component.Text
@@ -34,12 +34,12 @@ type TemporaryEntity struct {
 	State component.IdleState
 	Clock component.Clock // Of is the idle time; an IdleHeld or IdlePinned one has no end
 
-	// Reset is when the clock was last reset, and By what reset it, as shown: "receive by
-	// web-1". A zero Reset means not since the start.
+	// Reset is when the clock was last reset, and By the activity that reset it, as shown: "receive
+	// by web-1". A zero Reset means that the clock was not reset since the server's start.
 	Reset time.Time
 	By    string
 
-	// Why explains what keeps it from being deleted, or what its idle time was before it was
+	// Why explains why the entity is not deleted, or states the idle time that it had before it was
 	// pinned. Empty means that there is no explanation.
 	Why []component.Text
 
@@ -67,7 +67,8 @@ func (m Temporary) Parts() []view.Part {
 	)
 }
 
-// PinAttributes returns what the script needs to offer to pin s before it is deleted.
+// PinAttributes returns the attributes by which the script offers to pin s shortly before it is
+// deleted, or nil if its idle clock is not running.
 func (s TemporaryEntity) PinAttributes(ctx context.Context) templ.Attributes {
 	if s.State != component.IdleRunning || s.Clock.At.IsZero() {
 		return nil

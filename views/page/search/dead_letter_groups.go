@@ -34,7 +34,7 @@ func (m DeadLetterGroups) Watches() []string { return []string{} }
 // Parts returns the live parts of the page.
 func (m DeadLetterGroups) Parts() []view.Part { return m.Shell.Parts() }
 
-// as returns the group as the list shows it, with its error under its reason.
+// as returns the group's Reason with the group's error, if it has one, as the description.
 func (g DeadLetterGroup) as() page.Reason {
 	r := g.Reason
 	if g.Error != "" {

@@ -20,7 +20,7 @@ type EntryRows struct {
 	Kinds   []string
 }
 
-// PropertyEntries returns a table of application properties with at least as many empty rows as empty.
+// PropertyEntries returns a table of application properties, in which at least `empty` rows are empty.
 func PropertyEntries(rows []Property, kinds []string, empty int) EntryRows {
 	return EntryRows{
 		Prefix: SendPropertyPrefix, Count: SendPropertyRows, Add: SendAddProperty, Label: "send.property.add",
@@ -29,7 +29,7 @@ func PropertyEntries(rows []Property, kinds []string, empty int) EntryRows {
 	}
 }
 
-// WithEmpty returns rows with a minimum of least empty ones.
+// WithEmpty returns rows and, after them, empty ones, so that at least `least` rows are empty.
 func WithEmpty(rows []Property, least int) []Property {
 	rows = slices.Clip(rows)
 	empty := 0

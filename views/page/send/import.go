@@ -74,7 +74,8 @@ func (m Import) title(ctx context.Context) string {
 	return locale.T(ctx, "import.title.into", locale.Args{"Name": m.In.Name})
 }
 
-// words returns the fields for the handling of times and ids.
+// words returns the fields with the options of an import: the handling of times to live, schedules
+// and ids.
 func (m Import) words(ctx context.Context) []component.Field {
 	field := func(name, label string, values ...string) component.Field {
 		f := component.Field{Name: name, Label: locale.T(ctx, label), Kind: component.SelectField, Text: true, Value: m.Values[name], Error: m.Errors[name]}
@@ -104,12 +105,12 @@ var importTextIDs = map[string]string{
 	"ids keep": "import.ids.keep", "ids new": "import.ids.new",
 }
 
-// into returns the field that selects the target.
+// into returns the field in which the user types the target.
 func (m Import) into(ctx context.Context) component.Field {
 	return component.Field{Name: ImportTo, Label: locale.T(ctx, "import.into"), Value: m.Values[ImportTo], Error: m.Errors[ImportTo], List: m.Targets, Required: true}
 }
 
-// pasted returns the field for lines.
+// pasted returns the field in which the user pastes lines.
 func (m Import) pasted(ctx context.Context) component.Field {
 	return component.Field{
 		Name: ImportText, Label: locale.T(ctx, "import.lines"), Kind: component.AreaField, Rows: 6, Error: m.Errors[ImportText],
@@ -138,7 +139,7 @@ func (s ImportDryRun) fates() (out []importCount) {
 	return out
 }
 
-// called returns the name of the file.
+// called returns the name of the file, or the text for pasted lines.
 func (s ImportDryRun) called(ctx context.Context) string {
 	if s.Name == "" {
 		return locale.T(ctx, "import.pasted")

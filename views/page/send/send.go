@@ -16,7 +16,7 @@ type Send struct {
 	Shell     layout.Shell
 	In        page.EntityRef
 	To        string                    // the address it posts to
-	FormToken string                    // see the field of that name
+	FormToken string                    // value of page.FieldFormToken
 	Values    map[string]string         // typed values, by the names of fields below
 	Errors    map[string]component.Text // errors, by the same names
 	Refused   component.Notice          // the error of the form as a whole; zero means none

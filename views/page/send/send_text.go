@@ -14,7 +14,7 @@ import (
 // emptyRows is how many empty rows of properties the form offers.
 const emptyRows = 4
 
-// field returns an input by name; tip may be empty.
+// field returns the input with the given name. `label` and `tip` are text ids; an empty tip means none.
 func (m Send) field(ctx context.Context, name, label, tip string) component.Field {
 	f := component.Field{Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name]}
 	if tip != "" {
@@ -105,7 +105,7 @@ var fillable = []string{
 	SendBody, SendSubject, SendTTL, SendIn, SendMessageID, SendSessionID, SendContentType, SendCorrelationID, SendPartitionKey, SendTo, SendReplyTo, SendReplyToSession,
 }
 
-// explained reports whether the form uses placeholders, so that they should be explained.
+// explained reports whether the form explains placeholders: a field has one, or they are on.
 func (m Send) explained() bool {
 	for _, name := range fillable {
 		if strings.Contains(m.Values[name], "{{") {
@@ -115,7 +115,8 @@ func (m Send) explained() bool {
 	return m.Values[SendPlaceholders] != ""
 }
 
-// how returns the field that asks whether the edited message stays.
+// how returns the field that chooses between replacing the message with the edited one (move, the
+// default) and sending a copy.
 func (m Send) how(ctx context.Context) component.Field {
 	f := m.field(ctx, page.FieldHow, "edit.how", "")
 	f.Kind = component.RadioField
@@ -129,7 +130,7 @@ func (m Send) how(ctx context.Context) component.Field {
 	return f
 }
 
-// duplicate returns the field that asks whether the message may be dropped if its id was seen.
+// duplicate returns the checkbox that allows the target to drop the message as a duplicate.
 func (m Send) duplicate(ctx context.Context) component.Field {
 	f := m.field(ctx, page.FieldDuplicate, "edit.duplicate", "edit.duplicate.tip")
 	f.Kind, f.Value, f.On = component.SwitchField, "drop", m.Values[page.FieldDuplicate] != ""

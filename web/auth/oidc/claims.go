@@ -34,7 +34,7 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// texts returns the strings of a claim that is one or a list of them.
+// texts returns the strings of a claim that is a string or a list of strings, else nil.
 func (c claims) texts(name string) (all []string) {
 	switch v := c.claim(name).(type) {
 	case string:
@@ -52,7 +52,8 @@ func (c claims) texts(name string) (all []string) {
 // maxName bounds a user's name, in characters.
 const maxName = 100
 
-// name returns a user's name; ok is false if the claim has none.
+// name returns the user's name from a claim, or from the first usual one if `claim` is empty. It
+// reports whether there is a name.
 func (c claims) name(claim string) (string, bool) {
 	name := c.text(claim)
 	if claim == "" {
@@ -62,7 +63,7 @@ func (c claims) name(claim string) (string, bool) {
 	return name, name != ""
 }
 
-// role returns the highest role that the rules give for the values of the claim.
+// role returns the highest role that the rules give for the values of the claim, or auth.None.
 func (c claims) role(claim string, rules []Rule) (role auth.Role) {
 	has := map[string]bool{"*": true}
 	for _, v := range c.texts(claim) {
@@ -78,7 +79,7 @@ func (c claims) role(claim string, rules []Rule) (role auth.Role) {
 	return role
 }
 
-// cleanText returns untrusted text without invisible characters, cut to most characters.
+// cleanText returns untrusted text without invisible characters, cut to `most` characters.
 func cleanText(text string, most int) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

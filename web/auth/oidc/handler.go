@@ -35,20 +35,20 @@ type Handler struct {
 	// and records it.
 	StartSession    func(w http.ResponseWriter, r *http.Request, caller auth.Caller)
 	SessionLifetime time.Duration
-	// ReturnPath returns the address to return to: to if it is one of this server's, else its
-	// first page.
+	// ReturnPath returns `to` if it is an address of this server, else the address of its first
+	// page.
 	ReturnPath func(to string) string
 	// Throttle counts one more try to sign in and returns how long the client must wait.
 	// Succeeded gives two tries back after a successful sign-in. Nil means that tries are not
 	// counted.
 	Throttle  func(r *http.Request) (wait time.Duration)
 	Succeeded func(w http.ResponseWriter, r *http.Request)
-	// Failed records that a sign-in with the provider failed, and why; name is the user, if
-	// the provider named one.
+	// Failed records a failed sign-in: the user's name, which is empty if it is unknown, the
+	// provider's name and the error.
 	Failed func(r *http.Request, name, with string, why error)
-	// ShowFailure shows the failure to the user. Why is down, denied, role or state, or doubt if
-	// the provider cannot be trusted; name is the provider's name, reason its explanation, which is
-	// untrusted text, and to the page that the user asked for.
+	// ShowFailure shows a failed sign-in to the user. Its parameter `why` is down, denied, role or
+	// state, or doubt if the provider cannot be trusted; `name` is the provider's name, `reason` its
+	// explanation, which is untrusted text, and `to` the page that the user asked for.
 	ShowFailure func(c echo.Context, status int, why, name, reason, to string) error
 	// SignOutPath is the address where users sign out here, and SignedOutPath the page for users who come
 	// back from signing out at the provider.

@@ -89,7 +89,7 @@ func (p *Provider) takeLogin(w http.ResponseWriter, r *http.Request) (b pendingL
 }
 
 // finishOnce reports whether the sign-in finishes for the first time, so that a copied cookie is
-// useless. Of more than maxUsedStates within ten minutes the first are forgotten.
+// useless. It remembers at most maxUsedStates sign-ins, and forgets those that expire first.
 func (p *Provider) finishOnce(b pendingLogin) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -80,7 +80,7 @@ func New(c Config) (*Provider, error) {
 	return p, nil
 }
 
-// Title is the provider's name for people.
+// Title returns the provider's name for people.
 func (p *Provider) Title() string { return p.c.Title }
 
 // limitedTransport limits the size of answers.
@@ -105,8 +105,9 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// discover returns the provider's document, and requests it if it is not known, for no longer than
-// patience.
+// discover returns the provider's document. If it is not known yet, discover requests it and waits
+// no longer than `patience`. For retryInterval after a failed request it returns that failure again.
+// The error is ErrUnavailable, or the cause for which ctx ended.
 func (p *Provider) discover(ctx context.Context, patience time.Duration) (*discovery, error) {
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // the result outlives the caller
 	defer cancel()
@@ -185,8 +186,8 @@ func (p *Provider) isSafeURL(text string) bool {
 }
 
 // Begin returns the provider's address at which the user signs in, and sets a cookie by which
-// Finish recognizes the browser. The provider redirects it to redirect; back is the page that
-// the user asked for. The error is ErrUnavailable.
+// Finish recognizes the browser. After the sign-in the provider redirects the browser to `redirect`,
+// and User.ReturnTo is `back`. The error is ErrUnavailable.
 func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, redirect, back string) (string, error) {
 	f, err := p.discover(r.Context(), requestTimeout)
 	if err != nil {
@@ -209,8 +210,8 @@ type User struct {
 }
 
 // Finish returns the user who has come back from the provider, once for each Begin. The error
-// is ErrState, ErrUnavailable, ErrDenied, ErrToken or ErrNoRole; the user's ReturnTo is set unless it
-// is ErrState.
+// is ErrState, ErrUnavailable, ErrDenied, ErrToken or ErrNoRole. ReturnTo is set even with an error,
+// except with ErrState.
 func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (User, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	b, ok := p.takeLogin(w, r)

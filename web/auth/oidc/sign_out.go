@@ -51,10 +51,11 @@ func (d *Handler) SignOutURL(w http.ResponseWriter, r *http.Request, caller auth
 	return d.Provider.SignOutURL(r.Context(), caller, hint, d.redirectURI(r))
 }
 
-// SignOutURL returns where a user who has signed out here signs out of the provider, which then
-// redirects the browser to redirect, with the state signed-out (OpenID Connect RP-Initiated
-// Logout 1.0). It returns "" if the provider has no such address, or the user has not signed
-// in there. A hint about another user is ignored. The error is ErrUnavailable.
+// SignOutURL returns the address at which a user who has signed out here signs out of the provider
+// too. The provider then redirects the browser to `redirect`, with the state signed-out (OpenID
+// Connect RP-Initiated Logout 1.0). SignOutURL returns "" if the provider has no such address, or if
+// the user has not signed in there. It ignores a hint about another user. The error is
+// ErrUnavailable.
 func (p *Provider) SignOutURL(ctx context.Context, caller auth.Caller, hint, redirect string) (string, error) {
 	if caller.Method != auth.OIDC || !strings.HasPrefix(caller.Subject, p.subject("")) {
 		return "", nil

@@ -55,7 +55,7 @@ const (
 	overshare           // the address has its fair share
 )
 
-// obstacleFor returns why s cannot have bytes more. The caller holds mu.
+// obstacleFor returns why s cannot take that many more bytes of the budget. The caller holds mu.
 func (r *BodyBudget) obstacleFor(s *Share, bytes int64) obstacle {
 	all, own := r.taken+bytes, r.byAddress[s.address]
 	switch {
@@ -68,8 +68,8 @@ func (r *BodyBudget) obstacleFor(s *Share, bytes int64) obstacle {
 	}
 }
 
-// isSmall reports whether a claim for bytes more need not wait behind older ones, because
-// the address of s has little. The caller holds mu.
+// isSmall reports whether a claim of s for that many more bytes need not wait behind older ones,
+// because the address of s would then have at most budgetSmall. The caller holds mu.
 func (r *BodyBudget) isSmall(s *Share, bytes int64) bool {
 	return s.address != "" && r.byAddress[s.address]+bytes <= budgetSmall
 }
@@ -127,8 +127,8 @@ func (r *BodyBudget) free(s *Share, bytes int64) {
 	r.grant()
 }
 
-// wait waits a few seconds until the budget has bytes for s. The error is engine.ErrBusy, or the
-// cause for which ctx ended.
+// wait gives s that many bytes, and waits for them for a few seconds. The error is engine.ErrBusy,
+// or the cause for which ctx ended.
 func (r *BodyBudget) wait(ctx context.Context, s *Share, bytes int64) error {
 	if r.try(s, bytes) {
 		return nil
@@ -232,9 +232,10 @@ func budgetFor(bytes int64) int64 {
 	return min(bytes, budgetPerRequest)
 }
 
-// ReadAll reads in up to one byte more than most, which tells the caller that in is too large. It
-// takes budget for the bytes that have arrived, not for the announced length, so a client that
-// announces much and sends little does not keep others out. On an error it gives that budget back.
+// ReadAll reads at most `most`+1 bytes of `in`. A result longer than `most` means that `in` is too
+// large. It takes budget for the bytes that have arrived, not for the announced length, so a client
+// that announces much and sends little does not keep others out. On an error it gives that budget
+// back.
 func (s *Share) ReadAll(ctx context.Context, in io.Reader, most int64) ([]byte, error) {
 	const first = 4 << 10
 	raw := make([]byte, 0, min(first, most+1))
@@ -262,7 +263,7 @@ func (s *Share) ReadAll(ctx context.Context, in io.Reader, most int64) ([]byte, 
 	}
 }
 
-// CountReads returns in with reads that take factor times their bytes of the budget.
+// CountReads returns a reader of `in` that adds `factor` bytes to the share for each byte it reads.
 func (s *Share) CountReads(ctx context.Context, in io.ReadCloser, factor int64) io.ReadCloser {
 	return &countedReader{in, ctx, s, factor}
 }

@@ -45,8 +45,8 @@ func NewForms() *Forms {
 	return f
 }
 
-// ShareKey replaces the key that signs tokens with one that several servers have: a form of one
-// is valid at all of them. Older forms have to be loaded again.
+// ShareKey replaces the key that signs tokens with one that several servers have, so that a form of
+// one server is valid at all of them. Older forms have to be loaded again.
 func (f *Forms) ShareKey(key [32]byte) { f.key.Store(&key) }
 
 // Token returns the token that a form in the answer to r must carry. It is tied to a random

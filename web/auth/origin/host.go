@@ -34,8 +34,7 @@ func (h Hosts) Check(r *http.Request) error {
 	return nil
 }
 
-// Has reports whether name is a name of this server. It must be in lower case, without port
-// and brackets.
+// Has reports whether `name`, in lower case and without port and brackets, is a name of this server.
 func (h Hosts) Has(name string) bool {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // reserved for loopback (RFC 6761, 6.3)
 		return true

@@ -12,6 +12,5 @@
 // signed in at all, and a session that ends at one ends at the others within two seconds. A server
 // that cannot read the note store goes on with the sessions that it has. A session ends when it has
 // not been used for IdleTimeout, after Lifetime, when it is signed out or ended by an admin, and
-// when the user's line in the file changes or goes. Its open requests and sockets end with it.
-// that it has open then, sockets too, ends with it.
+// when the user's line in the file changes or is removed. Its open requests and sockets end with it.
 package password

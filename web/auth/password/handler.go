@@ -107,7 +107,7 @@ func (d *Handler) RequiredRole(method, pattern string) (auth.Role, bool) {
 }
 
 // UsersChanged must be called when the file of users has changed: it ends the sessions of users
-// whose line has changed or gone.
+// whose line has changed or was removed.
 func (d *Handler) UsersChanged(ctx context.Context) {
 	ended := d.o.Sessions.Recheck(ctx, func(name string) ([sha256.Size]byte, bool) {
 		u, ok := d.o.Users.Find(name)
@@ -270,7 +270,7 @@ func (d *Handler) Succeeded(w http.ResponseWriter, r *http.Request) {
 }
 
 // providerMarkKey returns the key that signs the marks of browsers that have signed in with an
-// OpenID provider. It is valid as long as tokens of forms.
+// OpenID provider. It is valid as long as the tokens of forms are.
 func (d *Handler) providerMarkKey() []byte {
 	return d.o.Forms.Key("browsers that have signed in elsewhere")
 }
@@ -283,7 +283,7 @@ func (d *Handler) SignedIn(r *http.Request, caller auth.Caller, with string) {
 	d.recordAudit(r.Context(), engine.EventSignedIn, caller.Role.String()+" · "+with+" · "+ClientAddress(r), caller.Name)
 }
 
-// nameKey returns a name as the key of its tries: it is short, however long the name is.
+// nameKey returns the key by which a throttle counts the tries of a name: its hash, in any case.
 func nameKey(name string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(name)))
 	return string(sum[:])
@@ -306,8 +306,9 @@ func (d *Handler) Failed(r *http.Request, name, with string, err error) {
 	d.recordAudit(r.Context(), engine.EventSignInFailed, name, "dashboard "+ClientAddress(r))
 }
 
-// ShowFailure shows the sign-in page with the reason why signing in with a provider failed. name is
-// the provider's name, reason its own explanation, and to the page that the user asked for.
+// ShowFailure shows the sign-in page with the reason why signing in with a provider failed. `why` is
+// a key of failureTexts or "doubt", `name` the provider's name, `reason` its own explanation, and
+// `to` the page that the user asked for.
 func (d *Handler) ShowFailure(c echo.Context, status int, why, name, reason, to string) error {
 	id, ok := failureTexts[why]
 	if !ok {
@@ -412,8 +413,8 @@ func (d *Handler) endSessions(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, d.o.Base+SessionsPath)
 }
 
-// ReturnPath returns the address to return to: to if it is one of this server's, else the first
-// page. It never leads to another server. base is the path that the dashboard is served under.
+// ReturnPath returns `to` if it is an address below `base`, the path that the dashboard is served
+// under, else the address of the first page. The result never leads to another server.
 func ReturnPath(base, to string) string {
 	u, err := url.Parse(to)
 	switch {
@@ -433,7 +434,7 @@ func ReturnPath(base, to string) string {
 
 func (d *Handler) returnPath(to string) string { return ReturnPath(d.o.Base, to) }
 
-// Run runs the background work, until ctx ends.
+// Run ends expired sessions, follows the note store and watches the file of users, until ctx ends.
 func (d *Handler) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { d.o.Sessions.Watch(ctx) })

@@ -50,7 +50,7 @@ func (m mark) sign(key []byte, name string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// isValid reports whether m was signed with key for name and is not too old.
+// isValid reports whether m was signed with `key` for `name`, at most markLifetime ago.
 func (m mark) isValid(key []byte, name string, now time.Time) bool {
 	signed := hmac.Equal([]byte(m.signature), []byte(m.sign(key, name)))
 	at, err := strconv.ParseInt(m.at, 10, 64)
@@ -75,8 +75,8 @@ func readMarks(r *http.Request) (all []mark) {
 	return all
 }
 
-// markBrowser gives the browser a mark for name, signed with key. It renews a valid mark
-// that the browser has, which keeps its id and so its tries.
+// markBrowser gives the browser a mark for the user name `name`, signed with `key`. If the browser has
+// a valid one, markBrowser renews it: the mark keeps its id, under which tries are counted.
 func (d *Handler) markBrowser(w http.ResponseWriter, r *http.Request, key []byte, name string) {
 	now, kept := time.Now(), readMarks(r)
 	is := mark{id: rand.Text()[:16]}
@@ -96,8 +96,8 @@ func (d *Handler) markBrowser(w http.ResponseWriter, r *http.Request, key []byte
 	})
 }
 
-// browserID returns the id of the browser's valid mark for name, or "" if it has none. It
-// checks all marks, so the time it takes does not depend on which are valid.
+// browserID returns the id of the browser's valid mark for the user name `name`, or "" if it has none.
+// It checks all marks, so the time it takes does not depend on which are valid.
 func browserID(r *http.Request, key []byte, name string) (line string) {
 	now := time.Now()
 	for _, m := range readMarks(r) {

@@ -21,8 +21,8 @@ const (
 	Lifetime    = 7 * 24 * time.Hour // in all
 )
 
-// The most sessions, of a server and of one user. Beyond that, the session ends that has not been
-// used for the longest time.
+// The most sessions of a server, and of one user. If there are more, the session that has not been
+// used for the longest time ends.
 const (
 	maxSessions = 10_000
 	maxPerUser  = 50
@@ -182,7 +182,7 @@ func (s *Sessions) All() (all []Session) {
 	return all
 }
 
-// endWhere ends the sessions for which those returns true, and returns them.
+// endWhere ends the sessions for which `those` returns true, and returns them.
 func (s *Sessions) endWhere(those func([sha256.Size]byte, *session) bool) (ended []Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,14 +195,14 @@ func (s *Sessions) endWhere(those func([sha256.Size]byte, *session) bool) (ended
 	return ended
 }
 
-// End ends the sessions for which those returns true, at once, and returns them.
+// End ends the sessions for which `those` returns true, at other servers too, and returns them.
 func (s *Sessions) End(ctx context.Context, those func(Session) bool) []Session {
 	defer s.publish(ctx)
 	return s.endWhere(func(_ [sha256.Size]byte, is *session) bool { return those(is.Session) })
 }
 
-// Recheck ends the sessions of users who signed in with a password and whose stamp has changed
-// since, or who are gone.
+// Recheck ends sessions that began with a password, if `stamp` returns another stamp for the user
+// now, or false because the user no longer exists. It returns the ended sessions.
 func (s *Sessions) Recheck(ctx context.Context, stamp func(name string) ([sha256.Size]byte, bool)) []Session {
 	defer s.publish(ctx)
 	return s.endWhere(func(_ [sha256.Size]byte, is *session) bool {

@@ -25,15 +25,15 @@ type shared struct {
 	log          *slog.Logger
 	updating     chan struct{} // holds one: the call that updates the note store
 
-	// ended are sessions that must not come back from the note store, with the time at which they
-	// were removed from it; zero until that is known.
+	// ended has the sessions that must not come back from the note store, with the times at which
+	// they were removed from it. A zero time means that the removal has not succeeded yet.
 	ended map[[sha256.Size]byte]time.Time
 }
 
 // Share makes the sessions common to all servers that use the note store; call it before use. A
 // session that begins at one server is valid at all, and one that ends at one ends at the others
-// within a second or two. A session that began with a password is valid here only if known returns
-// the same stamp for its name. Follow keeps the sessions up to date.
+// within a second or two. A session that began with a password is valid here only if `known` returns
+// the same stamp for its user's name. Follow keeps the sessions up to date.
 func (s *Sessions) Share(notes namespaces.NoteStore, known func(name string) (stamp [sha256.Size]byte, ok bool), log *slog.Logger) {
 	log = cmp.Or(log, slog.Default())
 	s.shared = shared{notes: notes, currentStamp: known, log: log, updating: make(chan struct{}, 1), ended: map[[sha256.Size]byte]time.Time{}}
@@ -103,8 +103,9 @@ func parseNoteID(id string) (key [sha256.Size]byte, ok bool) {
 	return key, err == nil && len(raw) == len(key)
 }
 
-// mergeNotes updates the sessions from the note store: it adds new ones and ends those that are gone from
-// it. Sessions that began or ended here since the reading began are kept as they are.
+// mergeNotes updates the sessions from the notes of the note store: it adds new sessions, and ends
+// sessions that are no longer there. It does not change sessions that began or ended here after the
+// time `began`, when the reading began.
 func (s *Sessions) mergeNotes(notes []namespaces.Note, began time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -52,7 +52,8 @@ type charge struct {
 	key      string
 }
 
-// newAttempt returns the try of r to sign in as name. u is the user of that name, or zero.
+// newAttempt returns the attempt of request r to sign in as `name`. u is the user of that name, or
+// the zero User if there is none.
 func (t *signInLimiter) newAttempt(r *http.Request, name string, u users.User) *attempt {
 	is := &attempt{limiter: t, address: userAddress{name: nameKey(name), network: addressKey(ClientAddress(r)), stamp: u.Stamp}}
 	by, known := userMarkKey(u)

@@ -19,7 +19,8 @@ type throttle struct {
 
 const maxKeys = 4096
 
-// try takes one of a key's tries, or returns how long to wait for the next.
+// try takes one of a key's tries and returns zero. If the key has none left, it returns how long to
+// wait for the next.
 func (b *throttle) try(key string, now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,8 +51,8 @@ func (b *throttle) giveBack(key string) {
 	}
 }
 
-// evict drops the keys that have all their tries, else the one nearest to it. The caller
-// holds mu.
+// evict forgets the keys that have all their tries again or, if there are none, the key that will have
+// them first. The caller holds mu.
 func (b *throttle) evict(now time.Time) {
 	least, first := "", time.Time{}
 	for key, full := range b.fullAt {

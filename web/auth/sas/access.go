@@ -50,9 +50,9 @@ func LookUpAccess(ctx context.Context, b *broker.Broker, path string) (p Access,
 	return p, err
 }
 
-// LookUpEntityAccess is LookUpAccess for a request that concerns entity, or the namespace if entity is empty.
-// Whatever else exists at the request's path or above it, Rules and Exists are those of
-// the entity, or of a subscription's topic.
+// LookUpEntityAccess returns the Access of path for a request that concerns `entity`, or the namespace
+// if that is empty. Rules and Exists are those of the entity, or of its topic if it is a subscription,
+// even if another entity is nearer to path.
 func LookUpEntityAccess(ctx context.Context, b *broker.Broker, entity engine.Path, path string) (p Access, err error) {
 	if topic, _, ok := entity.Subscription(); ok {
 		entity = engine.Path(topic)
@@ -84,7 +84,8 @@ func entityOf(path string) string {
 	return path
 }
 
-// Allow returns nil if c has the right want at p, and otherwise why not.
+// Allow returns nil if c has the rights `want` at p. Otherwise it returns an error for which IsRefused
+// is true.
 func (p Access) Allow(c Credential, want engine.Rights) error {
 	has, err := c.Rights(p.Path, p.Rules, p.Now)
 	if err == nil && !has.Has(want) {

@@ -64,7 +64,7 @@ func TokenCredential(t Token, in Names) Credential {
 // expire and has all rights of the rule.
 func KeyCredential(rule, key string) Credential { return Credential{name: rule, key: key} }
 
-// Covers reports whether c is for a path, in the form of PathOf.
+// Covers reports whether c is valid for a path, which is in the form of PathOf.
 func (c Credential) Covers(path string) bool {
 	return c.name != "" || c.inNamespace && Covers(c.audience, path)
 }

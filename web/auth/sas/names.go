@@ -40,8 +40,8 @@ func (n Names) ForwardedFrom(own bool, hosts []string) Names {
 	return n
 }
 
-// Served returns those of hosts that are names or addresses of the server, in lower case
-// and without a port. Another server passes them to ForwardedFrom.
+// Served returns the given hosts that are names or addresses of the server, in lower case, without a
+// port and without duplicates. Another server passes them to ForwardedFrom.
 func (n Names) Served(hosts ...string) (served []string) {
 	for _, host := range hosts {
 		if host, ok := parseHost(host); ok && n.isServer(host) && !slices.Contains(served, host) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// scheme is the prefix of each token.
+// scheme is the word with which each token begins.
 const scheme = "SharedAccessSignature"
 
 // maxToken is the maximum length of a token in bytes.
@@ -111,11 +111,11 @@ func (t Token) Expires() time.Time {
 // maxExpiry is the end of the year 9999, in seconds since 1970.
 const maxExpiry = 253402300799
 
-// Expired reports whether t has expired, which it has from the second of its expiry on.
+// Expired reports whether t has expired at `now`: the second of its expiry is over or has begun.
 func (t Token) Expired(now time.Time) bool { return now.Unix() >= t.expiresAt }
 
-// Audience returns the path that t is for in the namespace with these names, empty for the
-// whole namespace. It reports whether t is for this namespace at all.
+// Audience returns the path that t is for in the namespace with the names `of`; "" is the whole
+// namespace. It reports whether t is for that namespace at all.
 func (t Token) Audience(of Names) (path string, ok bool) {
 	decoded, err := url.PathUnescape(t.resource)
 	if err != nil {

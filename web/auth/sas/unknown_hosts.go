@@ -22,8 +22,8 @@ type UnknownHosts struct {
 	logged map[string]bool
 }
 
-// Refuses reports whether clients that call the server by hosts are refused. Hosts are with or
-// without a port, and those that are empty do not count. None of them names a namespace.
+// Refuses reports whether a client that calls the server by the given hosts is refused. Hosts may have
+// a port. Empty hosts are ignored. The caller has found that none of them names a namespace.
 func (u *UnknownHosts) Refuses(hosts ...string) bool {
 	if u == nil {
 		return false

@@ -20,8 +20,8 @@ import (
 type Request struct {
 	Name string    // for people, 1 to 100 characters
 	Role auth.Role // of a token; a link is always a viewer's
-	// Namespace is the only one that the key is valid for, in lower case. A link requires one.
-	// Empty means a token for all.
+	// Namespace is the only namespace for which the key is valid, in lower case. A link requires one.
+	// Empty means that a token is valid for all namespaces, and the server itself.
 	Namespace string
 	Page      string        // of a link: its address, such as /n/default/queues; empty means the namespace's overview
 	Lifetime  time.Duration // how long it is valid; zero means no end for a token, and DefaultLinkLifetime for a link
@@ -61,7 +61,7 @@ func (r *Registry) CreateLink(ctx context.Context, caller auth.Caller, actor str
 	return k, LinkPath + secret, err
 }
 
-// isBelow reports whether a page belongs to a namespace, by the address of its first page.
+// isBelow reports whether `page` is the address `home` of a namespace, in any case, or one below it.
 func isBelow(page, home string) bool {
 	if len(page) < len(home) || !strings.EqualFold(page[:len(home)], home) {
 		return false
@@ -129,7 +129,7 @@ func countOfMaker(all []engine.Setting, k Key) (n int) {
 	return n
 }
 
-// check returns an error for invalid properties of a key.
+// check returns an error if k's name, lifetime (`stays`; zero means no end) or page is invalid.
 func (k Key) check(stays time.Duration) error {
 	most := MaxTokenLifetime
 	if k.Kind == Link {
@@ -186,7 +186,8 @@ func (r *Registry) inherit(k *Key, caller auth.Caller) (keyStore, error) {
 	return r.store, nil
 }
 
-// auditEntry returns the operation on the key for activity, with the kind for a token or a link.
+// auditEntry returns an entry of activity about the key, of the kind `token` or `link` depending on
+// the key's kind.
 func (k Key) auditEntry(token, link engine.EventKind) broker.AuditEntry {
 	if k.Kind == Link {
 		return broker.AuditEntry{Kind: link, About: fmt.Sprintf("%s (%s)", k.Name, k.Page)}

@@ -74,8 +74,8 @@ func (r *Registry) admitOrReread(ctx context.Context, kind Kind, secret string, 
 	return caller, err
 }
 
-// admit returns the caller of a secret. good reports whether the secret was derived from the
-// given hash; nil compares the hashes.
+// admit returns the caller who sent a secret. `good` reports whether the secret was derived from the
+// key's hash; if it is nil, admit compares the secret's hash with the key's.
 func (r *Registry) admit(kind Kind, secret string, good func(hash) bool) (auth.Caller, error) {
 	id, ok := kind.idOf(secret)
 	if !ok {

@@ -38,8 +38,8 @@ type Key struct {
 	Kind Kind
 	Name string
 	Role auth.Role
-	// Namespace is the only one that the key is valid for. Empty means all, and the server
-	// itself.
+	// Namespace is the only namespace for which the key is valid. Empty means all namespaces, and the
+	// server itself.
 	Namespace string
 	Page      string // of a link: its address, without the base path
 

@@ -141,8 +141,8 @@ func (r *Registry) Follow(ctx context.Context) {
 	})
 }
 
-// readNotes updates the Registry from the notes of a note store. It ignores them if a key was made or
-// revoked here since began: the next reading has that change.
+// readNotes updates the Registry from the notes of a note store. It ignores the notes if a key was
+// made or revoked here after `began`, when the reading began: the next reading has that change.
 func (r *Registry) readNotes(notes []namespaces.Note, began time.Time) {
 	kept := settingsOf(notes)
 	r.mu.Lock()
@@ -155,8 +155,8 @@ func (r *Registry) readNotes(notes []namespaces.Note, began time.Time) {
 	}
 }
 
-// reread reads the note store once more for a secret that is unknown here, which another server
-// may have just issued, and reports whether it did.
+// reread reads the note store again if the ID of a secret is unknown here, because another server
+// may have just issued it. It reports whether it read the store.
 func (r *Registry) reread(ctx context.Context, of Kind, secret string) (looked bool) {
 	id, ok := of.idOf(secret)
 	if !ok || r.reader == nil {

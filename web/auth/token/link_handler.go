@@ -17,12 +17,12 @@ type LinkHandler struct {
 	Registry *Registry
 	// CheckForm checks the token of a form that was parsed.
 	CheckForm func(*http.Request) error
-	// ReturnPath returns the address to return to: to if it is one of this server's, else its
-	// first page.
+	// ReturnPath returns `to` if it is an address of this server, else the address of its first
+	// page.
 	ReturnPath func(to string) string
 }
 
-// Mount adds the routes to at.
+// Mount adds the handler's routes to the group `at`.
 func (g *LinkHandler) Mount(at *echo.Group) {
 	at.GET(LinkPath+":secret", g.open)
 	at.POST(LeavePath, g.leave)

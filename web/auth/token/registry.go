@@ -30,12 +30,14 @@ type Options struct {
 	Open bool
 	// Base is the path that the dashboard is served under. Empty means the root.
 	Base string
-	// CurrentRole returns the role that a user who signed in by way has now, None if the user is
-	// gone, and whether that can be determined. It must not block. Zero means that it never can.
+	// CurrentRole returns the current role of the user who signed in with the method `way`, or None
+	// if the user no longer exists, and whether the role is known. It must not block. If CurrentRole
+	// is nil, no role is known.
 	CurrentRole func(name string, way auth.Method) (role auth.Role, known bool)
-	// UserGone reports whether no user of that name who signs in by way exists any more. A gone
-	// user's keys are forgotten after a while, so that they do not pass to a later user of the same
-	// name. Neither UserGone nor NamespaceCreated may block. Zero means that users are never gone.
+	// UserGone reports whether the user of that name who signed in with the method `way` no longer
+	// exists. The keys of such a user are removed after an hour, so that they do not pass to a later
+	// user of the same name. Neither UserGone nor NamespaceCreated may block. If UserGone is nil, all
+	// users exist.
 	UserGone func(name string, way auth.Method) bool
 	// NamespaceCreated returns when a namespace was created: older keys were for a former one of that
 	// name. If NamespaceCreated is nil or returns the zero time, that is unknown.
@@ -96,7 +98,7 @@ const (
 	usedResolution      = time.Minute      // the resolution of LastUsed
 	saveUsedInterval    = 10 * time.Minute // how often LastUsed is written if it has changed
 	forgetExpiredAfter  = 7 * 24 * time.Hour
-	forgetOrphanedAfter = time.Hour // after which a gone maker's keys are forgotten; a users file may be wrong for a moment
+	forgetOrphanedAfter = time.Hour // how long keys are kept after their maker is gone, because a users file may be wrong for a moment
 )
 
 // Serve stores the Registry's keys in b, and returns a function that stops that and waits until
@@ -250,7 +252,8 @@ func (r *Registry) currentRole(k Key) auth.Role {
 	return k.Role
 }
 
-// isForFormerNamespace reports whether the key is for a removed namespace whose name a newer one has.
+// isForFormerNamespace reports whether the key is older than its namespace: it is for a removed one
+// of the same name.
 func (r *Registry) isForFormerNamespace(k Key) bool {
 	return k.Namespace != "" && r.o.NamespaceCreated != nil && k.Made.Before(r.o.NamespaceCreated(k.Namespace))
 }
@@ -307,7 +310,8 @@ func (r *Registry) maintainOnce(ctx context.Context, b keyStore) error {
 	return nil
 }
 
-// stale reports whether a stored key is to be dropped, and else returns its new value.
+// stale reports whether a stored key is to be dropped. If not, it returns the value to store, which
+// is s.Value if nothing has changed.
 func (r *Registry) stale(s engine.Setting) (drop bool, set string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -391,7 +395,7 @@ func (r *Registry) Descendants(id string) (all []Key) {
 	return all
 }
 
-// latest compares keys for lists, the latest first.
+// latest compares keys for sorting, the latest first.
 func latest(a, b Key) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID)) }
 
 // mayManage reports whether caller may see and revoke a key. The caller of the function holds mu,

@@ -38,7 +38,7 @@ const maxHashing = 2
 type User struct {
 	Name string
 	Role auth.Role
-	// Stamp changes with the line: sessions under another stamp end.
+	// Stamp changes with the user's line. Sessions that began with another stamp end.
 	Stamp [sha256.Size]byte
 
 	hash hash
@@ -226,8 +226,9 @@ func (f *File) Find(name string) (User, bool) {
 	return u, ok
 }
 
-// Check returns the user of a name if the password is right. It takes as long for an unknown
-// name. It waits while others are checked; the error is ctx's.
+// Check returns the user of a name, and whether the password is the user's. An unknown name takes as
+// long as a known one. Check waits while maxHashing other passwords are checked; the error is the
+// cause for which ctx ended.
 func (f *File) Check(ctx context.Context, name, password string) (User, bool, error) {
 	select {
 	case f.hashing <- struct{}{}:

@@ -110,7 +110,7 @@ func parseArgon(text string) (hash, error) {
 	return h, nil
 }
 
-// matches reports whether the hash is of the password. It takes as long if it is not.
+// matches reports whether h is the hash of the password. It takes the same time in either case.
 func (h hash) matches(password string) bool {
 	if h.text != "" {
 		return bcrypt.CompareHashAndPassword([]byte(h.text), []byte(password)) == nil

@@ -56,8 +56,8 @@ type Provider struct {
 	Issuer string
 }
 
-// Start starts a provider whose client may use redirects as redirect URIs. If the provider cannot be
-// built, the test is skipped, or fails if requireVar is set to require.
+// Start starts a provider whose client has the given redirect URIs, and stops it at the end of the
+// test. If the provider cannot be built, the test is skipped, or fails if requireVar is "require".
 func Start(t testing.TB, redirects ...string) *Provider {
 	t.Helper()
 	longtest.Require(t, "signing in with an OpenID provider")
@@ -95,7 +95,7 @@ func Start(t testing.TB, redirects ...string) *Provider {
 	return p
 }
 
-// Is changes the provider's behaviour.
+// Is sets the provider's behaviour. The zero Trouble is a provider without faults.
 func (p *Provider) Is(what Trouble) {
 	p.Helper()
 	raw, err := json.Marshal(what)
@@ -105,8 +105,8 @@ func (p *Provider) Is(what Trouble) {
 	p.do(http.MethodPost, p.Issuer+"/test", "application/json", bytes.NewReader(raw))
 }
 
-// SignIn signs user in at the address that a browser was redirected to, and returns the
-// address that it is redirected back to. The provider never refuses.
+// SignIn signs `user` in at the provider's address `at`, to which a browser was redirected, and
+// returns the address to which the provider redirects it back. The provider never refuses.
 func (p *Provider) SignIn(at, user string) string {
 	p.Helper()
 	back := p.do(http.MethodPost, at, "application/x-www-form-urlencoded", strings.NewReader(url.Values{"user": {user}}.Encode()))
