@@ -24,7 +24,8 @@ func (w *world) expectFenced(what string, err error) {
 	}
 }
 
-// ended expects that the broker has ended by itself with engine.ErrFenced, after so many opens.
+// ended waits until the broker ends by itself. It requires engine.ErrFenced, and that the store
+// was opened `opens` times.
 func (w *world) ended(opens int) {
 	w.Helper()
 	<-w.Done()

@@ -59,7 +59,7 @@ func (g *ground) open(context.Context) (engine.Store, error) {
 	return over{f, g}, nil
 }
 
-// fails makes one in so many commits fail on average; zero means none.
+// fails makes one in `every` commits fail on average, or none if every is zero.
 func (g *ground) fails(every int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -51,7 +51,7 @@ func (x *box) say(what string) {
 	x.calls = append(x.calls, what)
 }
 
-// answered returns a done function that records the answer as what.
+// answered returns a callback that records `what` and, if the operation failed, its error.
 func (x *box) answered(what string) func(error) {
 	return func(err error) {
 		if err != nil {
@@ -314,7 +314,8 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 	})
 }
 
-// A caller that leaves before there is room gets an error, and nothing was done.
+// A caller whose context ends before there is room for its send gets an error, and its message is
+// not sent.
 func TestSubmitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{InboxOps: 1})

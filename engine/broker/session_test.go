@@ -67,7 +67,8 @@ func in(t *testing.T, test func(w *world)) {
 	})
 }
 
-// SES-2, SES-8: two receivers, each with a session of its own and its messages.
+// SES-2, SES-8: two receivers that accept the next session get different sessions, and each
+// receives only the messages of its own.
 func TestSessionReceivers(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "a", "a1")
@@ -384,7 +385,8 @@ func TestSessionGrantedWhileLeaving(t *testing.T) {
 	})
 }
 
-// SES-11, SES-12, DEF-14, PEEK-5, OPS-6 through the broker.
+// The broker's methods set and read a session's state (SES-11), list sessions (SES-12), fetch
+// deferred messages in a session (DEF-14), peek in a session (PEEK-5), and break its lock (OPS-6).
 func TestSessionSteps(t *testing.T) {
 	in(t, func(w *world) {
 		ctx := w.Context()
