@@ -126,8 +126,8 @@ func TestAccessRulesThatAreRefused(t *testing.T) {
 	}
 }
 
-// The rules of a queue are added, changed, renewed and removed one by one, like those of the
-// namespace.
+// The access rules of a queue are added, changed, renewed and removed one by one, like those of
+// the namespace.
 func TestAccessRulesOneByOne(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{ForwardTo: "", UserMetadata: "kept"})

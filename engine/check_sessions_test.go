@@ -46,7 +46,7 @@ func inSession(t *testing.T) *Namespace {
 	return ns
 }
 
-// TestCheckFindsSessions corrupts the indexes of sessions one after the other.
+// TestCheckFindsSessions corrupts the indexes of sessions one after the other: Check reports each.
 func TestCheckFindsSessions(t *testing.T) {
 	for name, spoil := range map[string]func(ns *Namespace, h *subqueue, ss *sessions){
 		"sessions where there are none": func(ns *Namespace, _ *subqueue, _ *sessions) {

@@ -79,7 +79,8 @@ type watchman struct {
 
 func (w *watchman) covers(p engine.Path) bool { return p != "other" }
 
-// round looks once; done reports whether there is nothing more to find now.
+// round reads one slice of expiring messages and all missed ones. done reports that there are no
+// more to read now.
 func (w *watchman) round() (done bool) {
 	const slice = 3
 	v := engine.ExpiryWatch{Seen: w.now.Add(w.reach), Reach: w.reach, MissedTo: w.to}

@@ -166,7 +166,8 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestExtendWhileSending sends while many messages are extended.
+// TestExtendWhileSending checks that a send waits for only some of the extensions while a rule
+// extends many messages.
 func TestExtendWhileSending(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})

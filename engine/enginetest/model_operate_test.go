@@ -9,7 +9,7 @@ import (
 
 // This file models §21a, an operator's operations, and deletion in bulk (§15).
 
-// free applies time to m and returns an error unless m is unlocked.
+// free applies the effects of time to m, and returns an error if m no longer exists or is locked.
 func (w *model) free(m *message) string {
 	if !w.here(m) {
 		return "no message"
@@ -257,7 +257,8 @@ func modelSieves() []modelSieve {
 	}
 }
 
-// picks reports whether m is to be removed, and counts it if not.
+// picks reports whether the purge's filter selects m. If not, it counts m as failed to evaluate or,
+// unless m is locked, as not matched.
 func (p *modelPurge) picks(m *message) bool {
 	is := "true"
 	if p.only.text != "" {

@@ -276,8 +276,8 @@ func (x *walk) rollback(flushed bool) {
 	x.back(x.sealed)
 }
 
-// back restores a former model, at the current time. Uses of entities in between may count or
-// not.
+// back replaces the model by a copy of a former one, at the current time. Uses of entities since
+// that former state may count or not.
 func (x *walk) back(was *model) {
 	now := x.w.now
 	x.w = was.clone()

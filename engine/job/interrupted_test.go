@@ -132,7 +132,8 @@ func TestDeletionIsNotResumedByItself(t *testing.T) {
 	}
 }
 
-// keeping is a store that accepts only so many more commits that delete messages.
+// keeping is a store that accepts `more` further commits that delete messages, and refuses the
+// rest.
 type keeping struct {
 	engine.Store
 	more *atomic.Int64

@@ -292,7 +292,8 @@ func TestCommitWithUnknownOutcome(t *testing.T) {
 	})
 }
 
-// The same holds if the job is cancelled before the store works again.
+// If the store committed a slice but returned an error, and the job is cancelled before the store
+// works again, a resumed job also continues after that slice.
 func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -349,7 +350,7 @@ func TestCancelledWhileTheStoreIsAway(t *testing.T) {
 	})
 }
 
-// unwritable is a store that is full after so many slices.
+// unwritable is a store that becomes full after it has committed this many slices of a job.
 type unwritable struct {
 	engine.Store
 	full   *atomic.Bool

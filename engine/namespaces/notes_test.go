@@ -14,7 +14,8 @@ import (
 	"mayfly/engine/namespaces/namespacestest"
 )
 
-// A reader reads every second, and reports whether its last reading can still be trusted.
+// A NoteReader reads the notes every second. IsFresh reports whether its last reading is recent
+// enough to be trusted.
 func TestReaderReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b namespacestest.NoteStore

@@ -333,7 +333,7 @@ func TestReadCounts(t *testing.T) {
 	}
 }
 
-// A file of another kind does not produce a page of problems.
+// The error of a file with many problems lists the first 50 and the number of the others.
 func TestProblemsAreCut(t *testing.T) {
 	_, err := topology.Read(strings.NewReader(in(`"Queues":[`+strings.Repeat(`1,`, 999)+`1]`)), topology.Options{})
 	if err == nil || strings.Count(err.Error(), "\n") != 50 || !strings.HasSuffix(err.Error(), "and 950 more") {

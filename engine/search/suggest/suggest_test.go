@@ -38,7 +38,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// proposed returns the proposals at the end of a text.
+// proposed returns the proposals for the query `text` with the cursor at its end.
 func (w *world) proposed(text string) (all []string) {
 	w.Helper()
 	a, err := w.s.Messages(w.Context(), text, len(text))
