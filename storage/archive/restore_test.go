@@ -115,7 +115,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestBatchesOfMemory restores many sessions and remembered MessageIds.
+// TestBatchesOfMemory restores many sessions and remembered MessageIds, and checks that the
+// batches are bounded and contain all of them.
 func TestBatchesOfMemory(t *testing.T) {
 	from := new(memory.Store)
 	b := &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}}}

@@ -50,14 +50,14 @@ func (l *looker) look(c *client) {
 	}
 }
 
-// sure returns the serial of the last commit acknowledged as durable.
+// sure returns the serial number of the last commit that was acknowledged as durable.
 func (j *judge) sure() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.durable
 }
 
-// begun returns the serial of the last commit that was started.
+// begun returns the serial number of the last commit that was started.
 func (j *judge) begun() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

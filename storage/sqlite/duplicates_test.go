@@ -18,7 +18,8 @@ func rowsOf(h engine.SubqueueID, from, to uint64) (rows []engine.SeenIDs) {
 	return rows
 }
 
-// seeing opens a store with many rows for one entity, and a few for another.
+// seeing opens a store in which the entity `seer` has this many rows of MessageIds, and another
+// entity has three.
 func seeing(t *testing.T, path string, rows uint64) *Store {
 	t.Helper()
 	s := openAt(t, path, Options{})

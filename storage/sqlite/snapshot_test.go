@@ -42,7 +42,7 @@ func collected[T any](t *testing.T, all func(func(T, error) bool)) (got []T) {
 	return got
 }
 
-// waiting returns the number of messages.
+// waiting returns the number of messages in a store.
 func waiting(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	for _, r := range collected(t, s.Load(t.Context())) {

@@ -357,7 +357,8 @@ func testForgetOldest(t *testing.T, o Open) {
 	}
 }
 
-// testHistoryHeld advances many iterations in turns, and stops them before their end.
+// testHistoryHeld advances many iterations in turns while batches are committed, and stops them
+// before their end. Each iteration must yield the events that existed when it began.
 func testHistoryHeld(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := c.fill(t, o, 120)

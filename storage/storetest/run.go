@@ -45,7 +45,7 @@ func extentOf(t *testing.T, options []Option) workShare {
 	return x
 }
 
-// of returns the share of n, at least least.
+// of returns n divided by x.part, but not less than `least`.
 func (x workShare) of(n, least int) int { return max(n/x.part, least) }
 
 // Run tests a driver. openNew creates a new store, which is empty and separate from all others.
