@@ -110,8 +110,8 @@ func TestPeekingRolledBack(t *testing.T) {
 	}
 }
 
-// PEEK-12: browsers take turns with each other and with receivers. One step serves all of them,
-// at a subqueue with more messages than a step may deliver.
+// PEEK-12: browsers take turns with each other and with receivers. At a subqueue with more
+// messages than a step may deliver, one step serves all of them.
 func TestPeekingTakesTurns(t *testing.T) {
 	const messages, browsers = 5_000, 3
 	c := newClocked(t, asked)

@@ -449,7 +449,8 @@ func TestUnreadableBodies(t *testing.T) {
 	})
 }
 
-// A rule's secret is not sent to another host.
+// If a change of a rule's URL keeps the scheme, host and port, the rule keeps its secret. A change
+// to another origin is refused unless it states the secret again.
 func TestSecretStaysBehind(t *testing.T) {
 	bubble(t, func(w *world) {
 		base := alert.Rule{Name: "soon", Condition: alert.ExpiringSoon, Within: time.Second, URL: "https://one.example/a", Secret: "correct horse"}

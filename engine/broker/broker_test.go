@@ -15,8 +15,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Due work happens without any request: never early, and at most a second late (idle deletion:
-// half a minute late).
+// Work that is due is done without any request, never early, and at most a second late. Only the
+// deletion of idle entities may be half a minute late.
 func TestSweeper(t *testing.T) {
 	const hour = time.Hour
 	for name, tc := range map[string]struct {
@@ -112,7 +112,8 @@ func TestReceiveWaitsAndIsServed(t *testing.T) {
 	})
 }
 
-// A caller that leaves while waiting leaves no lock behind.
+// After the context of a waiting Receive has ended, Receive returns its cause, and a message that
+// arrives later is not locked.
 func TestReceiveCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -209,7 +210,8 @@ func TestReceiveEndedByDeletion(t *testing.T) {
 	})
 }
 
-// Only locks, renewals and last uses may wait for a later commit.
+// Locks, renewals and times of last use are committed softly. Every other change needs a hard
+// commit.
 func TestHardCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

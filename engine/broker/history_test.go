@@ -22,8 +22,8 @@ func (w *world) look(q engine.HistoryQuery) []engine.HistoryEvent {
 	return got
 }
 
-// However many events have been handed to the store, the history is the same: all published
-// events, each once, newest first.
+// A history query returns all published events, each once, newest first, however many of them are
+// already in the store.
 func TestHistoryIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -81,7 +81,8 @@ func TestHistoryIsComplete(t *testing.T) {
 	})
 }
 
-// A store may show late what it has committed. The log supplies the missing events, each once.
+// If committed events are not visible in the store yet, a history query gets them from the log,
+// each once.
 func TestHistoryOfAStoreThatLags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})

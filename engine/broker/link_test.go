@@ -156,8 +156,8 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	})
 }
 
-// Many sends and settlements by one goroutine are done in the order of its calls, and share
-// commits.
+// Many sends and settlements that one goroutine submits are done in the order of its calls, many
+// in one commit.
 func TestSubmittedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

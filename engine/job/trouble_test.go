@@ -37,7 +37,7 @@ func TestLongDescriptions(t *testing.T) {
 	w.equal(w.b.Rows("q/$DeadLetterQueue")[299].Message.Extra.Description == long, true)
 }
 
-// The maximum number of messages can be chosen even if their path is long.
+// A plan can list the maximum number of messages even if the path of their queue is long.
 func TestAsManyChosenAsCanBe(t *testing.T) {
 	w := start(t)
 	const q = "a-queue-of-the-department-that-has-long-names"
@@ -51,7 +51,7 @@ func TestAsManyChosenAsCanBe(t *testing.T) {
 	w.equal(w.jobs.List()[0].Plan.Messages[4999].Path, q+"/$DeadLetterQueue")
 }
 
-// A message that is chosen twice is changed once.
+// A message that is listed twice in a plan is changed once.
 func TestChosenTwice(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -63,8 +63,8 @@ func TestChosenTwice(t *testing.T) {
 	w.equal(w.b.Counts("other").Active, 2)
 }
 
-// The oldest job that can be undone can still be undone although the undo is itself one more
-// job.
+// The oldest of the jobs whose undo records are kept can still be undone, although the undo is
+// itself one more job.
 func TestUndoOfTheOldest(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})

@@ -458,8 +458,8 @@ func TestManagerIsKnown(t *testing.T) {
 	})
 }
 
-// A namespace whose limits change is opened again with its contents, here and on other servers.
-// No client is told that it was removed.
+// A namespace whose limits change is opened again with its contents, on this server and on others.
+// Clients are notified of the reopening, and not of a removal.
 func TestManagerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.RefreshInterval = 2 * time.Second })

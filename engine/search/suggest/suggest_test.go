@@ -231,8 +231,7 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// New messages are proposed even while the clock is stopped, as it may be in a scene's
-// namespace.
+// New queues are proposed even while the clock is stopped, as it may be in a scene's namespace.
 func TestWhereTheClockStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := broker.NewManualClock()
