@@ -82,8 +82,8 @@ func TestRunningOut(t *testing.T) {
 	})
 }
 
-// While a rule goes through many messages that expire at one instant, others with the same
-// expiry time arrive in a subqueue that it has passed.
+// While a rule goes through many messages that expire at one instant, a message with the same
+// expiry time arrives in a subqueue that the rule has already examined: the rule also fires for it.
 func TestTheSameInstant(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("a", engine.Config{})

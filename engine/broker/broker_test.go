@@ -296,8 +296,8 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A commit has an unknown outcome: the caller gets an error, and afterwards the state is the
-// store's, whether or not the commit was applied.
+// If a commit has an unknown outcome, the caller gets an error. Afterwards the namespace has the
+// state of the store, whether or not the commit was applied.
 func TestUnknownOutcome(t *testing.T) {
 	for name, applied := range map[string]bool{"MSG-8 applied": true, "MSG-8 not applied": false} {
 		t.Run(name, func(t *testing.T) {
@@ -343,8 +343,8 @@ func TestFenced(t *testing.T) {
 	})
 }
 
-// IDLE-2, IDLE-8: an open receiver keeps a temporary queue. When it has left, the queue is
-// deleted on time.
+// IDLE-2, IDLE-8: a queue with AutoDeleteOnIdle exists as long as a receiver waits at it. After the
+// receiver has gone, the queue is deleted on time.
 func TestIdleDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -384,8 +384,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// OPS-7: a purge removes the messages that existed when it began, in slices, and refuses if
-// their number has grown too much.
+// OPS-7: a purge removes the messages that existed when it began, in several turns. It is refused
+// if there are many more messages than the caller has confirmed.
 func TestPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})

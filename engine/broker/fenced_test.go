@@ -228,7 +228,7 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 	}
 }
 
-// At start the error is returned to the caller.
+// If another server owns the namespace at start, Open returns the store's error unchanged.
 func TestOwnedByAnotherAtStart(t *testing.T) {
 	want := &engine.OwnedError{Owner: engine.Owner{Host: "other"}}
 	_, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return nil, want }, broker.Options{})
@@ -237,7 +237,7 @@ func TestOwnedByAnotherAtStart(t *testing.T) {
 	}
 }
 
-// Losing the namespace ends a broker without any request.
+// A broker that loses the namespace ends even if it gets no request.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

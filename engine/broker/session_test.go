@@ -226,7 +226,8 @@ func TestSessionClosed(t *testing.T) {
 	})
 }
 
-// Closing while receiving ends the wait, and takes no message along.
+// Closing a session while receivers wait in it ends their waits with ErrSessionEnded, and a later
+// message is not locked.
 func TestSessionClosedWhileReceiving(t *testing.T) {
 	in(t, func(w *world) {
 		s := w.accept(broker.AcceptRequest{Session: new("s")})
@@ -293,8 +294,8 @@ func TestSessionClosedWhileServed(t *testing.T) {
 	})
 }
 
-// When a caller leaves while waiting, nothing is locked for it. A delivery that is already
-// being committed is still returned.
+// After the context of a waiting call has ended, nothing is locked for its caller. A delivery that
+// is already being committed is still returned.
 func TestSessionCancelled(t *testing.T) {
 	in(t, func(w *world) {
 		gone := errors.New("gone")
@@ -353,7 +354,8 @@ func TestSessionCancelled(t *testing.T) {
 	})
 }
 
-// A session that is granted while its caller leaves is the caller's.
+// If the context of an AcceptSession ends while the session is already being granted,
+// AcceptSession returns the session.
 func TestSessionGrantedWhileLeaving(t *testing.T) {
 	in(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())

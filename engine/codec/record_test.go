@@ -158,7 +158,8 @@ func TestZeroes(t *testing.T) {
 	}
 }
 
-// TestFieldsToCome reads fields of a later version.
+// TestFieldsToCome checks that unknown fields, which a later version may write, are skipped, and
+// are corrupt if they are cut off.
 func TestFieldsToCome(t *testing.T) {
 	want := engine.Message{Key: 1 << 60, Content: 7, Subqueue: 3, Extra: &engine.Extra{By: "somebody"}}
 	b := Append(nil, want)

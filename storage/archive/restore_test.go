@@ -223,7 +223,8 @@ func (d *dropping) Commit(ctx context.Context, b *engine.Batch) error {
 	return d.Store.Commit(ctx, b)
 }
 
-// TestFileChanges replaces the file before it is read the second time.
+// TestFileChanges replaces the file between Check and Restore: Restore fails, and the store is
+// reported as incomplete.
 func TestFileChanges(t *testing.T) {
 	for name, other := range map[string][]byte{
 		"another backup": backup(t, random(t, drawer(t), 3)),

@@ -148,7 +148,8 @@ func TestNumbersAreReused(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyond drops rows up to a number that is higher than all.
+// TestNumbersBeyond drops the rows of an entity up to the highest possible number: all of them are
+// dropped, and none of another entity.
 func TestNumbersBeyond(t *testing.T) {
 	s := seeing(t, filepath.Join(t.TempDir(), "store"), 3)
 	forgets(t, s, ^uint64(0))
@@ -156,7 +157,8 @@ func TestNumbersBeyond(t *testing.T) {
 	sameAs(t, "numbers of another", []uint64{1, 2, 3}, numbersSeen(t, s, 9))
 }
 
-// TestTornDigests reads a row that was shortened.
+// TestTornDigests reads a row whose digests were shortened by a byte: Load returns an error that
+// names the row.
 func TestTornDigests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	seeing(t, path, 3).Close()

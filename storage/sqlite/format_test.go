@@ -353,7 +353,8 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// TestMigration upgrades a store to two future formats.
+// TestMigration upgrades a store by two future formats. A failing step changes nothing. After the
+// upgrade older versions refuse the store, and the file in the former format is kept beside it.
 func TestMigration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "it's a store")
 	s := openAt(t, path, Options{})

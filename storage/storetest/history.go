@@ -212,7 +212,8 @@ func testHistory(t *testing.T, o Open, n int) {
 	}
 }
 
-// testHistoryPages reads each page from where the previous page ended.
+// testHistoryPages checks that pages, each read from the end of the previous one, contain every
+// matching event once.
 func testHistoryPages(t *testing.T, o Open, n int) {
 	c := newChronicle(t)
 	s := c.fill(t, o, n)
@@ -262,7 +263,8 @@ func testAuditWithBatch(t *testing.T, o Open) {
 	}
 }
 
-// testRememberTwice adds events twice, as after an error with an unknown outcome.
+// testRememberTwice adds events twice, as after an error with an unknown outcome. The history must
+// contain each once.
 func testRememberTwice(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := open(t, o)

@@ -137,7 +137,8 @@ func testEmpty(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testFields commits records with random values in every field.
+// testFields commits records with random values in every field. The store must return them
+// unchanged, also when it is reopened.
 func testFields(t *testing.T, o Open, batches int) {
 	d := enginetest.NewGenerator(seed(t))
 	s, want := open(t, o), newState()
