@@ -144,7 +144,8 @@ func give(ns *Namespace, h *subqueue, ss *sessions) {
 	}
 }
 
-// A lock that begins and ends within a turn leaves no session to serve (SES-7).
+// After a session's lock begins and ends within a turn, the session is no longer in the list of
+// sessions to serve (SES-7).
 func TestToServeUntilTheLockEnds(t *testing.T) {
 	ns := inSession(t)
 	ss := ns.entities["q"].main.sessions

@@ -110,8 +110,9 @@ func (n *naive) step(now engine.Instant) {
 	}
 }
 
-// TestAgainstNaive steps by tenths of a second, with messages that are sent, extended by a user
-// and completed, and a server that restarts.
+// TestAgainstNaive checks that a rule fires and extends messages as often as naive computes, in
+// steps of a tenth of a second, while messages are sent, extended by a user and completed, and the
+// server restarts.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -168,8 +168,8 @@ func TestHistoryIsRefused(t *testing.T) {
 	})
 }
 
-// A reader of a store that does not answer gets engine.ErrBusy, whatever the store's error is. A
-// reader that has left, or that reads a message that does not exist, gets its own error.
+// If the store cannot be read, readers get engine.ErrBusy, whatever the store's error is. A reader
+// whose context has ended, or that reads a message that does not exist, gets that error instead.
 func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{CacheBytes: 1})

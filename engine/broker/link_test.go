@@ -239,8 +239,9 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// Sessions come through a Sink too: a named session at once, the next session when one is
-// available, and the loss of a session with its reason (SES-2, SES-4, SES-6, SES-7).
+// A Sink is also notified of sessions: that a named session is accepted, at once; that the next
+// session is accepted, when one is available; and why a session is lost (SES-2, SES-4, SES-6,
+// SES-7).
 func TestLinkWithASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

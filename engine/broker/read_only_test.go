@@ -13,7 +13,7 @@ import (
 )
 
 // A read-only broker still answers reads while a receiver waits for messages whose delivery
-// would need a write. A receiver that leaves gets no more messages.
+// would need a write. A receiver whose context has ended gets no more messages.
 func TestReadOnlyWhileAReceiverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

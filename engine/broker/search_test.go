@@ -203,8 +203,8 @@ func (s lazy) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
 	return s.Store.Body(ctx, k)
 }
 
-// A search with a short time limit makes progress, however long reading all bodies of a slice
-// takes.
+// A search with a short time limit makes progress, however long it takes to read all bodies that
+// are read together.
 func TestSearchInLittleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.OpenOn(t, lazy{new(memory.Store)}, broker.Options{CacheBytes: 1, Limits: roomy()})

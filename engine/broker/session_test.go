@@ -195,8 +195,8 @@ func TestSessionLost(t *testing.T) {
 	})
 }
 
-// SES-7, DEC-5: closing a session unlocks everything at once; a receiver that leaves keeps the
-// lock until it expires.
+// SES-7, DEC-5: closing a session unlocks the session and its messages at once. If the receiver
+// only disconnects, the lock lasts until it expires.
 func TestSessionClosed(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m1", "m2")

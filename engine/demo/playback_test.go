@@ -421,7 +421,7 @@ func TestMemoryIsFull(t *testing.T) {
 	})
 }
 
-// A step is played to its end, even if its caller has left.
+// NextStep plays a step to its end even if its context has ended.
 func TestStepOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})

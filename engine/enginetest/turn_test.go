@@ -148,8 +148,8 @@ func (x *walk) sweep() {
 	}
 }
 
-// match lets the engine serve its links. Without a sweeper a waiting receiver does not learn
-// that a lock has expired, so it asks again.
+// match lets the engine serve its links. Without a sweeper, the expiry of a lock does not wake a
+// waiting receiver, so match first adds no credit to each, which makes the engine check again.
 func (x *walk) match() {
 	if !x.sweeping {
 		for _, l := range x.w.links {

@@ -18,7 +18,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// asks returns a broker on a store whose history contains these events.
+// asks opens a broker on a store whose history contains these events.
 func asks(t *testing.T, events []engine.Event) *broker.Broker {
 	t.Helper()
 	var s memory.Store

@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/brokertest"
 )
 
-// TestUndoInParts undoes a record with more messages than fit in one slice, as when memory is
-// full: each message is in one slice.
+// TestUndoInParts undoes a record with more messages than one turn can process, as when memory is
+// full: each message is processed in exactly one turn.
 func TestUndoInParts(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	b := brokertest.Open(t, broker.Options{})

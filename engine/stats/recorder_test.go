@@ -56,8 +56,8 @@ func TestCountsOfEvents(t *testing.T) {
 	}
 }
 
-// TestLineKeepsDepthBetweenSteps takes two samples in one step and another much later, with
-// none between them.
+// TestLineKeepsDepthBetweenSteps takes two samples in one step and another much later: the points
+// between them have the depth of the later of the two.
 func TestLineKeepsDepthBetweenSteps(t *testing.T) {
 	r := New()
 	send := func() { r.Record(event(engine.EventSent, "q", "", "")) }

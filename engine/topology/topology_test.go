@@ -102,7 +102,7 @@ func rule(properties string) string {
 	return in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[{"Name":"r","Properties":{` + properties + `}}]}]}]`)
 }
 
-// TestReadTolerates reads unusual files that are accepted.
+// TestReadTolerates checks that unusual but valid files are accepted.
 func TestReadTolerates(t *testing.T) {
 	for name, file := range map[string]string{
 		"a byte order mark":          "\xef\xbb\xbf" + in(``),

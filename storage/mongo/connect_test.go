@@ -105,7 +105,7 @@ func TestConnectToShards(t *testing.T) {
 	}
 }
 
-// TestUnreachableServer tests the error when there is no server to connect to.
+// TestUnreachableServer tests the errors of connect if no MongoDB server answers at the address.
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	closed := listen(t)

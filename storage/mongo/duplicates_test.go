@@ -81,8 +81,8 @@ func (r *remembering) remembers(documents int, numbers ...uint64) {
 	}
 }
 
-// late writes former documents again, as an owner does that does not know that it has lost the
-// namespace, or as a request does that was sent twice.
+// late writes former documents again, as does an owner that has not noticed the loss of the
+// namespace, or a request that is sent twice.
 func (r *remembering) late(docs []toyDocument) {
 	r.Helper()
 	for _, d := range docs {

@@ -71,7 +71,8 @@ func (j *judge) glanced(g glance) {
 	j.tally.glances++
 }
 
-// compare judges all glances, once it is known which commits survived.
+// compare checks all glances against the commits that survived, and reports those that differ. It
+// must be called when it is certain which commits survived.
 func (j *judge) compare() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -126,8 +126,9 @@ func TestOutdatedBySlices(t *testing.T) {
 	empty(t, s, "outdated", "seen WHERE holder = 7")
 }
 
-// TestNumbersAreReused uses numbers again while the former rows are still being deleted, in the
-// next process or after the rollback of a batch.
+// TestNumbersAreReused uses numbers again while former rows with higher numbers are still in the
+// file, as the next process does, or a broker after the rollback of a batch: only the new rows
+// exist.
 func TestNumbersAreReused(t *testing.T) {
 	for _, first := range []uint64{1, 5, 3 * sweptSeen} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {

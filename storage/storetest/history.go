@@ -236,7 +236,8 @@ func testHistoryPages(t *testing.T, o Open, n int) {
 	}
 }
 
-// testAuditWithBatch commits batches with audit events, some of which fail.
+// testAuditWithBatch checks that audit events are in the history if their batch was committed, and
+// are not if its commit failed.
 func testAuditWithBatch(t *testing.T, o Open) {
 	s := open(t, o)
 	audit := func(n uint64) []engine.Event {
@@ -302,8 +303,9 @@ func testForgetEarly(t *testing.T, o Open) {
 	}
 }
 
-// testForgetOldest uses events of a little more than a thousand bytes, and allows a range of
-// results, because stores may count sizes differently.
+// testForgetOldest checks that TrimEvents deletes the oldest events that are not audit events
+// until the history fits into the bound. Events have a little more than a thousand bytes each. A
+// range of results is allowed, because stores may count sizes differently.
 func testForgetOldest(t *testing.T, o Open) {
 	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	n := uint64(0)
