@@ -45,7 +45,7 @@ func rulesOf(n int) (all []engine.AccessRule) {
 	return all
 }
 
-// The access rules of a queue or topic are stored as they were described, including times
+// The access rules of a queue or topic are stored as they were given, including their times
 // (sdk-demands 30), and events omit their keys.
 func TestAccessRulesOfAnEntity(t *testing.T) {
 	c := newClocked(t, asked)

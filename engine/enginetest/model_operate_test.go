@@ -212,7 +212,7 @@ func kindOf(m *message) string {
 	return "active"
 }
 
-// A modelPurge models OPS-7: messages that existed when it began are removed, a slice at a
+// A modelPurge models OPS-7: it removes messages that existed when it began, a limited number at a
 // time.
 type modelPurge struct {
 	path             string
@@ -320,7 +320,7 @@ func (w *model) purgeSlice(p *modelPurge, limit int) string {
 	return ""
 }
 
-// purge purges all slices at once.
+// purge does a whole purge at once.
 func (w *model) purge(path string, kinds []string, only modelSieve) (modelPurge, string) {
 	p, err := w.beginPurge(path, kinds)
 	if p.only = only; err == "" {

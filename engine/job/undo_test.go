@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/brokertest"
 )
 
-// TestUndoInParts undoes a record with more messages than one turn can process, as when memory is
-// full: each message is processed in exactly one turn.
+// TestUndoInParts checks that nextSlice returns each message of an undo record once, if the record
+// has more messages than it may return at a time, as when memory is full.
 func TestUndoInParts(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	b := brokertest.Open(t, broker.Options{})

@@ -303,9 +303,9 @@ func testForgetEarly(t *testing.T, o Open) {
 	}
 }
 
-// testForgetOldest checks that TrimEvents deletes the oldest events that are not audit events
-// until the history fits into the bound. Events have a little more than a thousand bytes each. A
-// range of results is allowed, because stores may count sizes differently.
+// testForgetOldest checks that TrimEvents deletes the oldest events, and audit events after all
+// others, until the history fits into the bound. Events have a little more than a thousand bytes
+// each. A range of results is allowed, because stores may count sizes differently.
 func testForgetOldest(t *testing.T, o Open) {
 	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	n := uint64(0)
