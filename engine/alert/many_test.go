@@ -21,9 +21,9 @@ func numbered(from, n int) (ids []string) {
 	return ids
 }
 
-// TestManyAtOnce lets a hundred thousand messages approach their expiry at the same moment:
-// each is extended once, a few alerts report all of them, marks are dropped, and a concurrent
-// sender does not wait for all of them.
+// TestManyAtOnce lets many messages approach their expiry at the same moment: a rule fires for each
+// and extends it once, also after a restart, there are only a few alerts, and the rule's stored
+// settings stay small and are dropped after the messages have expired.
 func TestManyAtOnce(t *testing.T) {
 	many := 10_000
 	if longtest.Enabled(t) {
@@ -81,7 +81,8 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// naive computes what a rule should have done, by going through all messages at every step.
+// naive computes how often a rule must have fired and extended each message, by examining all
+// messages at every step.
 type naive struct {
 	within  time.Duration
 	by      time.Duration

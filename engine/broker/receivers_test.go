@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// The broker keeps no state of receivers that have left.
+// The broker keeps no state of receivers whose calls have returned, with or without a result.
 func TestReceiversLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

@@ -119,7 +119,8 @@ steps:
 	}
 }
 
-// A library accepts valid scenes, and keeps its own.
+// A library loads all scenes of a folder or, if one is invalid, none. Scenes that are built in or
+// loaded can be neither replaced nor removed, but added ones can.
 func TestLibrary(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {

@@ -255,7 +255,7 @@ func TestMemoryThatPasses(t *testing.T) {
 	})
 }
 
-// Many documents that were dropped at once are deleted in slices.
+// Many documents that were dropped at once are deleted a limited number at a time.
 func TestForgottenInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
