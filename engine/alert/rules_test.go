@@ -381,8 +381,8 @@ func TestPreview(t *testing.T) {
 	})
 }
 
-// TestRememberedAsLongAsItTakes extends a message by much more than the rule did: the rule
-// still counts its own extension.
+// TestRememberedAsLongAsItTakes checks that a rule still counts its own extension of a message, and
+// does not extend it again, after a user has extended the message by much more.
 func TestRememberedAsLongAsItTakes(t *testing.T) {
 	for name, again := range map[string]func(*world){"by the same server": func(*world) {}, "by another": (*world).restart} {
 		t.Run(name, func(t *testing.T) {

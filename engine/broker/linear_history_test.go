@@ -100,7 +100,7 @@ func (h *history) answer(err error) answer {
 	return unsaid
 }
 
-// tell lets clients drive a broker until the history is full.
+// tell lets several clients use a broker until the history is full, and returns the history.
 func tell(t *testing.T, seed uint64) *history {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 0))

@@ -16,8 +16,8 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// A ground is a store that fails now and then, across its openings, and records what a history
-// needs to know about that.
+// A ground is a store that fails now and then, across its openings, and records when its commits
+// failed and when it was opened again, on which the possible results of operations depend.
 type ground struct {
 	clock *atomic.Int64
 

@@ -255,7 +255,7 @@ func TestMemoryThatPasses(t *testing.T) {
 	})
 }
 
-// Many documents that were dropped at once are deleted a limited number at a time.
+// If more than sweptOnce documents are dropped at once, all of them are deleted.
 func TestForgottenInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -272,7 +272,7 @@ func TestForgottenInSlices(t *testing.T) {
 	})
 }
 
-// A sweep that fails is not retried at once.
+// A sweep that fails is retried later, but not at once.
 func TestForgottenSweepFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}

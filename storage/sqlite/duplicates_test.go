@@ -60,7 +60,8 @@ func forgets(t *testing.T, s *Store, through uint64, see ...engine.SeenIDs) {
 }
 
 // TestOutdated drops more rows than a commit deletes: the dropped rows are invisible at once, in
-// this process, the next one and the view, and are deleted from the file a limited number at a time.
+// this process, the next one and the view, and are deleted from the file a limited number at a
+// time.
 func TestOutdated(t *testing.T) {
 	const rows = 3*sweptSeen + 5
 	path := filepath.Join(t.TempDir(), "store")
