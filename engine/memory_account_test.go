@@ -46,7 +46,7 @@ type filling struct {
 	fill func(f *filler)
 }
 
-// filler is a namespace to be filled.
+// filler is a namespace that a filling fills with f.n objects.
 type filler struct {
 	*testing.T
 	ns   *Namespace

@@ -67,8 +67,8 @@ func TestSweeper(t *testing.T) {
 	}
 }
 
-// TTL-27, TTL-31: without receivers the message is moved to the dead-letter queue after
-// fourteen days, exactly on time.
+// TTL-27, TTL-31: at a queue without receivers, a message with a time to live of fourteen days is
+// moved to the dead-letter queue exactly on time.
 func TestExpiryWithoutReceivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
