@@ -45,7 +45,7 @@ func rulesOf(n int) (all []engine.AccessRule) {
 	return all
 }
 
-// The access rules of a queue or topic are stored as they were described, including times
+// The access rules of a queue or topic are stored as they were given, including their times
 // (sdk-demands 30), and events omit their keys.
 func TestAccessRulesOfAnEntity(t *testing.T) {
 	c := newClocked(t, asked)
@@ -126,8 +126,8 @@ func TestAccessRulesThatAreRefused(t *testing.T) {
 	}
 }
 
-// The rules of a queue are added, changed, renewed and removed one by one, like those of the
-// namespace.
+// The access rules of a queue are added, changed, renewed and removed one by one, like those of
+// the namespace.
 func TestAccessRulesOneByOne(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{ForwardTo: "", UserMetadata: "kept"})

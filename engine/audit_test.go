@@ -156,7 +156,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// wantAudit compares the audited events from a number on with want.
+// wantAudit compares the audited events in c.events[from:] with want.
 func (c *clocked) wantAudit(from int, want []auditEntry) {
 	c.Helper()
 	var got []auditEntry

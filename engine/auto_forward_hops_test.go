@@ -170,7 +170,7 @@ func TestForwardingAtOnce(t *testing.T) {
 	c.equal(e.Counts.Active, int64(500))
 }
 
-// Held messages add no cost for the messages behind them.
+// Dead letters that may not be forwarded any further add no cost for the messages behind them.
 func TestHeldDeadLetters(t *testing.T) {
 	c := newClocked(t, asked)
 	c.limit(func(l *engine.Limits) { l.ForwardHops = 1 })

@@ -14,8 +14,8 @@ import (
 )
 
 // In random networks of forwarding queues, with transactions, refused commits and crashes, an
-// accepted message is in exactly one subqueue until it is completed (FWD-3, FWD-14), and
-// everything comes to rest in the end (FWD-6).
+// accepted message is in exactly one subqueue until it is completed (FWD-3, FWD-14), and all
+// forwarding ends eventually (FWD-6).
 func TestForwardingLosesNothing(t *testing.T) {
 	fates := map[string]int{}
 	seeds := uint64(5)

@@ -484,7 +484,7 @@ func (c *clocked) purge(p engine.Path) {
 	c.step()
 }
 
-// big sends a message of so many bytes, header and body.
+// big sends a message whose header and body have this many bytes together.
 func (c *clocked) big(p engine.Path, bytes int64) {
 	c.Helper()
 	for n := bytes; n > 0; n-- {

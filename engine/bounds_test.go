@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestBounds limits the work of one step, so that no other request waits long for the
-// namespace's owner.
+// TestBounds checks that one step does a limited amount of work, so that no other request waits
+// long for the namespace's owner.
 func TestBounds(t *testing.T) {
 	const most = 4096
 	run(t, rules{

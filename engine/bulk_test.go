@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// targets returns the messages of a subqueue.
+// targets returns the messages of a subqueue as targets of a bulk operation.
 func (c *clocked) targets(p engine.Path) (all []engine.Target) {
 	for _, r := range c.rows(p) {
 		all = append(all, engine.Target{Key: r.Message.Key, Path: r.Path, Seq: r.Message.Seq})

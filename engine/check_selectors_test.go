@@ -38,7 +38,8 @@ func selecting(t *testing.T) *Namespace {
 	return ns
 }
 
-// TestCheckFindsSelectors corrupts the indexes of selectors one after the other.
+// TestCheckFindsSelectors corrupts the indexes of selectors one after the other: Check reports
+// each.
 func TestCheckFindsSelectors(t *testing.T) {
 	for name, spoil := range map[string]func(ns *Namespace, h *subqueue, eu, none *selectorIndex){
 		"a link without its index":          func(ns *Namespace, _ *subqueue, _, _ *selectorIndex) { ns.links[1].index = nil },

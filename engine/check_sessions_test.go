@@ -46,7 +46,7 @@ func inSession(t *testing.T) *Namespace {
 	return ns
 }
 
-// TestCheckFindsSessions corrupts the indexes of sessions one after the other.
+// TestCheckFindsSessions corrupts the indexes of sessions one after the other: Check reports each.
 func TestCheckFindsSessions(t *testing.T) {
 	for name, spoil := range map[string]func(ns *Namespace, h *subqueue, ss *sessions){
 		"sessions where there are none": func(ns *Namespace, _ *subqueue, _ *sessions) {
@@ -144,7 +144,8 @@ func give(ns *Namespace, h *subqueue, ss *sessions) {
 	}
 }
 
-// A lock that begins and ends within a turn leaves no session to serve (SES-7).
+// After a session's lock begins and ends within a turn, the session is no longer in the list of
+// sessions to serve (SES-7).
 func TestToServeUntilTheLockEnds(t *testing.T) {
 	ns := inSession(t)
 	ss := ns.entities["q"].main.sessions

@@ -66,7 +66,7 @@ func populated(t *testing.T) *Namespace {
 	return ns
 }
 
-// TestCheckFinds corrupts the indexes, one after the other.
+// TestCheckFinds corrupts the indexes one after the other: Check reports each.
 func TestCheckFinds(t *testing.T) {
 	active := func(ns *Namespace) *message { return ns.entities["q"].main.order.first() }
 	for name, spoil := range map[string]func(ns *Namespace, q, topic *entity){

@@ -158,7 +158,7 @@ func FuzzParseLockToken(f *testing.F) {
 	})
 }
 
-// TestSubmit tests each part of a message at its limit and one past it.
+// TestSubmit checks that each part of a message is accepted at its limit and refused one past it.
 func TestSubmit(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.HeaderSize = 1000

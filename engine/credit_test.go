@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestCredit tests what a receiver's credit does besides waiting for messages.
+// TestCredit tests how a receiver's credit is granted, drained and taken back.
 func TestCredit(t *testing.T) {
 	run(t, rules{
 		"LOCK-14, LOCK-3": func(c *clocked) { // before a drain, the receiver gets the messages that time alone has made available

@@ -284,7 +284,8 @@ func TestSeenIsPending(t *testing.T) {
 	c.equal(len(c.store.seen), 0)
 }
 
-// A batch with an id that was a duplicate is sent to a queue that no longer detects duplicates.
+// A batch with a duplicate is sent again to a new queue that does not detect duplicates: the
+// message is stored like any other.
 func TestDuplicateNoMore(t *testing.T) {
 	c := newClocked(t, asked)
 	c.detecting("q")

@@ -340,8 +340,8 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// TestDuplicatesOfEntities tests when the history is deleted with an entity, and when it
-// stays.
+// TestDuplicatesOfEntities tests which changes of an entity delete its remembered MessageIds, and
+// which keep them.
 func TestDuplicatesOfEntities(t *testing.T) {
 	run(t, rules{
 		"deleted": func(c *clocked) {
@@ -392,7 +392,8 @@ func TestDuplicatesOfEntities(t *testing.T) {
 	})
 }
 
-// §1.5: an entity may remember a limited number of ids.
+// §1.5: an entity that has remembered its maximum number of MessageIds refuses messages with new
+// ones.
 func TestDuplicateIDs(t *testing.T) {
 	id := func(s string) engine.Content { return engine.Content{MessageID: s} }
 	full := func(c *clocked, messages ...engine.Content) {

@@ -13,7 +13,8 @@ import (
 // anywhere covers every subqueue.
 func anywhere(engine.Path) bool { return true }
 
-// nearing lists messages from the first to expire, in slices.
+// nearing returns the ids of the messages that expire until an instant, the next to expire first,
+// and when the next message after them expires. It reads `slice` messages at a time.
 func (c *clocked) nearing(until engine.Instant, slice int, covers func(engine.Path) bool) (ids []string, next engine.Instant) {
 	c.Helper()
 	var at engine.ExpiryCursor
@@ -79,7 +80,8 @@ type watchman struct {
 
 func (w *watchman) covers(p engine.Path) bool { return p != "other" }
 
-// round looks once; done reports whether there is nothing more to find now.
+// round reads one slice of expiring messages and all missed ones. done reports that there are no
+// more to read now.
 func (w *watchman) round() (done bool) {
 	const slice = 3
 	v := engine.ExpiryWatch{Seen: w.now.Add(w.reach), Reach: w.reach, MissedTo: w.to}
@@ -116,7 +118,8 @@ func (w *watchman) check(what string) {
 	}
 }
 
-// TestExpiryWatchAgainstAllMessages lets a watchman look only when the watch reports a change or
+// TestExpiryWatchAgainstAllMessages checks, in random steps, that a watchman finds every message
+// that expires within its reach, although it reads messages only when the watch reports a change or
 // the next expiry is near.
 func TestExpiryWatchAgainstAllMessages(t *testing.T) {
 	seeds := uint64(5)

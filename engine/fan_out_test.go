@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// sql, conditions and always return filters.
+// sql returns an SQL filter, conditions a correlation filter, and always is the true filter.
 func sql(text string) engine.Filter { return engine.Filter{Kind: engine.SQLFilter, Text: text} }
 
 func conditions(json string) engine.Filter {

@@ -69,7 +69,7 @@ func TestLongWindow(t *testing.T) {
 	}
 }
 
-// The size of a stored record is bounded.
+// More than maxDigests MessageIds that are accepted at once are stored in several records.
 func TestSeenIsCut(t *testing.T) {
 	ns, e := detecting(t, time.Minute)
 	const n = 2*maxDigests + 1
@@ -86,7 +86,7 @@ func TestSeenIsCut(t *testing.T) {
 	}
 }
 
-// TestCheckFindsSeen corrupts the remembered ids.
+// TestCheckFindsSeen corrupts the remembered MessageIds in several ways: Check reports each.
 func TestCheckFindsSeen(t *testing.T) {
 	for name, spoil := range map[string]func(ns *Namespace, s *duplicateHistory){
 		"remembering nothing":       func(ns *Namespace, _ *duplicateHistory) { ns.entities["q"].seen = nil },

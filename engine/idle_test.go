@@ -210,7 +210,8 @@ func TestIdlenessMatrix(t *testing.T) {
 	check("§10, IDLE-4", sub, top, update, false)
 }
 
-// wanted returns nil for the error of an operation that must be refused.
+// wanted returns nil if err is the error of an operation that had to be refused, and an error if
+// err is nil.
 func wanted(err error) error {
 	if err == nil {
 		return errors.New("it was not refused")

@@ -192,7 +192,7 @@ func remembering(n int) func(*clocked) error {
 	}
 }
 
-// stating sets a session state for each text.
+// stating sets the state of one session after another, one to each of these texts.
 func stating(texts ...string) func(*clocked) error {
 	return func(c *clocked) (err error) {
 		c.queue("stateful", sessionful)
@@ -223,7 +223,7 @@ func fetchingLocked(n int) func(*clocked) error {
 	}
 }
 
-// transacting sends n messages in a transaction that takes this long.
+// transacting sends n messages in a transaction, and commits it when `long` has passed.
 func transacting(n int, long time.Duration) func(*clocked) error {
 	return func(c *clocked) error {
 		tx := c.declare()

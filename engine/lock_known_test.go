@@ -92,7 +92,8 @@ func TestLockKnownAfterRestart(t *testing.T) {
 	}, restarted)
 }
 
-// TestHolding lists what one client has locked in several subqueues.
+// TestHolding checks that LockedBy lists the messages that one client has locked in several
+// subqueues, within its limits on results and on messages examined.
 func TestHolding(t *testing.T) {
 	run(t, rules{
 		"LOCK-3": func(c *clocked) {

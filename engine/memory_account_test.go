@@ -46,7 +46,7 @@ type filling struct {
 	fill func(f *filler)
 }
 
-// filler is a namespace to be filled.
+// filler is a namespace that a filling fills with f.n objects.
 type filler struct {
 	*testing.T
 	ns   *Namespace
@@ -82,7 +82,7 @@ func (f *filler) send(to Path, c Content) {
 	f.must(err)
 }
 
-// each sends n messages, in turns of a hundred.
+// each sends f.n messages with the contents that `of` returns, and ends a turn after every hundred.
 func (f *filler) each(to Path, of func(i int) Content) {
 	f.Helper()
 	for i := range f.n {
@@ -94,7 +94,7 @@ func (f *filler) each(to Path, of func(i int) Content) {
 	f.turn()
 }
 
-// receive locks all messages at p.
+// receive locks all messages at p, up to f.n hundreds, and calls each with every delivery.
 func (f *filler) receive(p Path, each func(Delivery)) {
 	f.Helper()
 	f.must(f.ns.Attach(f.now, Link{ID: 1, Path: p, Mode: PeekLock, Client: "client"}))

@@ -191,9 +191,9 @@ func TestForwardingWaitsForMemory(t *testing.T) {
 	})
 }
 
-// TestCopiesGoOn fills memory with messages that must be copied before they can be received.
-// The spare share of the limit is for the first copies, and each message that is received makes
-// room for others.
+// TestCopiesGoOn fills memory with messages that must be copied before they can be received. The
+// first copies use the part of the limit that is reserved for copies, and each received message
+// frees memory for others.
 func TestCopiesGoOn(t *testing.T) {
 	for name, fill := range map[string]func(c *clocked) (n int){
 		"forwarded": func(c *clocked) (n int) {

@@ -42,7 +42,7 @@ func (c *clocked) fillUp(to engine.Path) (n int) {
 	}
 }
 
-// TestMemoryIsFull fills memory and tries everything else: requests that need memory are
+// TestMemoryIsFull fills memory and tries every kind of request: those that need memory are
 // refused with ErrBusy, while receiving and operations that free memory succeed.
 func TestMemoryIsFull(t *testing.T) {
 	const enough = 100 << 10

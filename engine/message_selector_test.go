@@ -21,7 +21,7 @@ func of(prefix string, looks *int) *engine.MessageSelector {
 	}}
 }
 
-// wants attaches a receiver with a selector, or one that browses.
+// wants attaches the receiver l, which has a selector or browses, and gives it credit.
 func (c *clocked) wants(l engine.Link, credit int) engine.LinkID {
 	c.Helper()
 	c.links++
@@ -40,7 +40,8 @@ func (c *clocked) got(id engine.LinkID, want string) {
 	c.equal(strings.Join(c.delivered(id), " "), want)
 }
 
-// to returns the delivery of a message, by its id, to a link.
+// to returns the latest delivery of the message with this MessageId to a link. The test fails if
+// there is none.
 func (c *clocked) to(id engine.LinkID, message string) engine.Delivery {
 	c.Helper()
 	for _, d := range slices.Backward(c.inbox) {

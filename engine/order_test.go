@@ -298,7 +298,7 @@ func heapInUse() uint64 {
 	return s.HeapAlloc
 }
 
-// spreads has different distributions of a million numbers.
+// spreads returns, by name, a million sequence numbers in each of several distributions.
 var spreads = map[string]func() []Seq{
 	"dense": func() []Seq { return spread(1) },
 	"sparse, shuffled": func() []Seq {

@@ -47,7 +47,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A topic counts the filters of its subscriptions: a true filter counts as SQL.
+// A topic's state contains the numbers of SQL and correlation filters of its subscriptions. A true
+// filter counts as SQL.
 func TestFilterCounts(t *testing.T) {
 	c := newClocked(t, asked)
 	c.topic("t", engine.Config{})

@@ -92,7 +92,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Rules have names like subscriptions; $Default is one.
+// NAME-2: the names of rules follow the syntax of subscription names, except that they may begin
+// with a dollar, as $Default does.
 func TestRuleNames(t *testing.T) {
 	for _, tc := range []struct {
 		rule, text string

@@ -110,8 +110,8 @@ func TestPeekingRolledBack(t *testing.T) {
 	}
 }
 
-// PEEK-12: browsers take turns with each other and with receivers. One step serves all of them,
-// at a subqueue with more messages than a step may deliver.
+// PEEK-12: browsers take turns with each other and with receivers. At a subqueue with more
+// messages than a step may deliver, one step serves all of them.
 func TestPeekingTakesTurns(t *testing.T) {
 	const messages, browsers = 5_000, 3
 	c := newClocked(t, asked)
@@ -149,8 +149,8 @@ func TestPeekingTakesTurns(t *testing.T) {
 	}
 }
 
-// PEEK-12: browsers of a subqueue leave half of the deliveries that a step has left to its
-// receivers, even if other subqueues have used most of the step.
+// PEEK-12: browsers of a subqueue get at most half of the deliveries that remain in a step, so that
+// its receivers get the others, even if other subqueues have used most of the step.
 func TestPeekingLeavesHalf(t *testing.T) {
 	const messages = 1_000
 	c := newClocked(t, asked)

@@ -186,7 +186,8 @@ func TestProfileDefaults(t *testing.T) {
 	}
 }
 
-// The defaults are stored in the description, and rules act on them.
+// The defaults of a profile are stored in an entity's description, and the entity behaves
+// accordingly.
 func TestDefaultsAreStored(t *testing.T) {
 	emulated := func(t *testing.T) *clocked {
 		c := newClocked(t, asked)

@@ -179,7 +179,7 @@ func TestPropertySet(t *testing.T) {
 	}
 }
 
-// PROP-6: a limit beyond the property's range does not matter.
+// PROP-6: a limit above the largest possible MaxDeliveryCount does not extend the property's range.
 func TestMostDeliveries(t *testing.T) {
 	l := engine.DefaultLimits()
 	if err := l.Set("max-deliveries", "9999999999"); err != nil {

@@ -33,7 +33,7 @@ func (c *clocked) plan(p engine.Path, text string, classes ...engine.Class) engi
 	return pg
 }
 
-// preview counts the rest of a purge, which changes nothing and is no use of the entity.
+// preview counts what the rest of a purge would remove. It requires that counting changes nothing.
 func (c *clocked) preview(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
 	c.step()
@@ -48,7 +48,7 @@ func (c *clocked) preview(pg engine.Purge, slice int) engine.Purge {
 	return pg
 }
 
-// carryOut does the rest of a purge, and requires that the result is as counted.
+// carryOut does the rest of a purge, and requires that the result is the one that preview returns.
 func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
 	want := c.preview(pg, slice)

@@ -9,8 +9,8 @@ import (
 	"mayfly/engine"
 )
 
-// A refused step has no effect: receivers that waited for a session wait again, in the same
-// order, and those that held one still hold it.
+// A refused step has no effect: receivers that waited for a session wait again, in the same order,
+// and receivers that held a session still hold it.
 func TestSessionRollback(t *testing.T) {
 	undone := func(c *clocked, do func()) {
 		before := c.picture()

@@ -330,7 +330,7 @@ func TestSessions(t *testing.T) {
 	}, asked, swept)
 }
 
-// sessionIDs returns the session ids that clients list.
+// sessionIDs returns the ids that a client gets when it lists the sessions of p.
 func (c *clocked) sessionIDs(p engine.Path, since engine.Instant, skip, top int) []string {
 	c.Helper()
 	l := engine.SessionList{Path: p, ChangedSince: since, Skip: skip, Top: top}

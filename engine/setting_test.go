@@ -42,7 +42,8 @@ func shelving(keys ...string) func(*clocked) error {
 	return shelvingOf(all...)
 }
 
-// shelvingOf sets keys to values, which alternate in all.
+// shelvingOf sets settings one after another. Its arguments are a key, its value, the next key and
+// so on.
 func shelvingOf(all ...string) func(*clocked) error {
 	return func(c *clocked) (err error) {
 		for s := range slices.Chunk(all, 2) {

@@ -246,7 +246,7 @@ func fieldsOf(fields *ast.FieldList) (names []string, types []ast.Expr) {
 	return names, types
 }
 
-// pass sets the type of a literal that has none, from its context.
+// pass records typ as the type of the composite literal e, if e does not state one.
 func (c *claimant) pass(e, typ ast.Expr) {
 	if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil {
 		c.elided[lit] = typ

@@ -161,7 +161,8 @@ func TestParseSemantics(t *testing.T) {
 	}
 }
 
-// TestUntraceable tests the errors about rules and tests.
+// TestUntraceable checks the errors for rules without a test and for names of rules that do not
+// exist.
 func TestUntraceable(t *testing.T) {
 	rules := []semantic{{"", "NAME-1", ""}, {"", "NAME-2", ""}, {"", "NAME-3", ""}, {"", "NAME-4", ""}, {"", "§1.2", ""}, {"", "CONF-1", "NAME-1"}, {"", "CONF-2", "NAME-9"}}
 	named := map[string][]string{"NAME-1": {"p.TestA"}, "NAME-3": {"p.TestB"}, "NAME-7": {"p.TestC"}, "UTF-8": {"p.TestD"}, "§1.2": {"p.TestE"}, "§3": {"p.TestF"}, "§4": {"p.TestG"}}

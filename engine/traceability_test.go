@@ -169,7 +169,7 @@ func prose(text []comment.Text) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// TestClaims tests which texts name a rule.
+// TestClaims checks which texts of a Go file are claims.
 func TestClaims(t *testing.T) {
 	const source = `package p
 type case_ struct { about, name string; inner []struct{ rule string } }

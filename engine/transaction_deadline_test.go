@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// overdueOnes begins n transactions with one message each, which are overdue at the returned
-// instant, and sends n messages, which have expired at it.
+// overdueOnes begins n transactions with one message each, and sends n other messages. At the
+// returned instant, all of the transactions are overdue and the messages sent have expired. give
+// adds a message to a transaction.
 func overdueOnes(t *testing.T, n int) (ns *Namespace, now Instant, give func(id TxID, bytes int) error) {
 	t.Helper()
 	nonce := uint64(0)

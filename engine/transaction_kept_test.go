@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// The memory that transactions are charged with is about their actual memory, whatever their
-// operations, so that the limit on it is effective.
+// Transactions are charged with about as much memory as they use, whatever their operations, so
+// that the limit on their memory is effective.
 func TestTransactionsKeepWhatTheyCount(t *testing.T) {
 	const now, many = Instant(1_000_000), 4000
 	must := func(err error) {

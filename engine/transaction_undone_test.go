@@ -305,8 +305,8 @@ func TestTransactionStaged(t *testing.T) {
 	}, asked, swept)
 }
 
-// TX-2: an overdue transaction takes no room from others, whether or not it has been used
-// since.
+// TX-2: an overdue transaction no longer counts towards the limits on transactions, whether or not
+// it has been used since.
 func TestTransactionsInTime(t *testing.T) {
 	run(t, rules{
 		"TX-2 number": func(c *clocked) {

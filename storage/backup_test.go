@@ -457,7 +457,8 @@ func same(t *testing.T, want, got string) {
 	}
 }
 
-// TestBackupOfAnOwnedStore takes backups of a namespace in MongoDB while a broker works on it.
+// TestBackupOfAnOwnedStore checks that backups of a namespace in MongoDB that are taken while a
+// broker works on it can be restored and have no faults.
 func TestBackupOfAnOwnedStore(t *testing.T) {
 	url, dir := mongotest.URL(t), t.TempDir()
 	b := openBroker(t, opened(t, url))

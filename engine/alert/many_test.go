@@ -21,9 +21,9 @@ func numbered(from, n int) (ids []string) {
 	return ids
 }
 
-// TestManyAtOnce lets a hundred thousand messages approach their expiry at the same moment:
-// each is extended once, a few alerts report all of them, marks are dropped, and a concurrent
-// sender does not wait for all of them.
+// TestManyAtOnce lets many messages approach their expiry at the same moment: a rule fires for each
+// and extends it once, also after a restart, there are only a few alerts, and the rule's stored
+// settings stay small and are dropped after the messages have expired.
 func TestManyAtOnce(t *testing.T) {
 	many := 10_000
 	if longtest.Enabled(t) {
@@ -81,7 +81,8 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// naive computes what a rule should have done, by going through all messages at every step.
+// naive computes how often a rule must have fired and extended each message, by examining all
+// messages at every step.
 type naive struct {
 	within  time.Duration
 	by      time.Duration
@@ -110,8 +111,9 @@ func (n *naive) step(now engine.Instant) {
 	}
 }
 
-// TestAgainstNaive steps by tenths of a second, with messages that are sent, extended by a user
-// and completed, and a server that restarts.
+// TestAgainstNaive checks that a rule fires and extends messages as often as naive computes, in
+// steps of a tenth of a second, while messages are sent, extended by a user and completed, and the
+// server restarts.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -166,7 +168,8 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestExtendWhileSending sends while many messages are extended.
+// TestExtendWhileSending checks that a send waits for only some of the extensions while a rule
+// extends many messages.
 func TestExtendWhileSending(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})

@@ -82,8 +82,8 @@ func TestRunningOut(t *testing.T) {
 	})
 }
 
-// While a rule goes through many messages that expire at one instant, others with the same
-// expiry time arrive in a subqueue that it has passed.
+// While a rule goes through many messages that expire at one instant, a message with the same
+// expiry time arrives in a subqueue that the rule has already examined: the rule also fires for it.
 func TestTheSameInstant(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("a", engine.Config{})
@@ -381,8 +381,8 @@ func TestPreview(t *testing.T) {
 	})
 }
 
-// TestRememberedAsLongAsItTakes extends a message by much more than the rule did: the rule
-// still counts its own extension.
+// TestRememberedAsLongAsItTakes checks that a rule still counts its own extension of a message, and
+// does not extend it again, after a user has extended the message by much more.
 func TestRememberedAsLongAsItTakes(t *testing.T) {
 	for name, again := range map[string]func(*world){"by the same server": func(*world) {}, "by another": (*world).restart} {
 		t.Run(name, func(t *testing.T) {
@@ -449,7 +449,8 @@ func TestUnreadableBodies(t *testing.T) {
 	})
 }
 
-// A rule's secret is not sent to another host.
+// If a change of a rule's URL keeps the scheme, host and port, the rule keeps its secret. A change
+// to another origin is refused unless it states the secret again.
 func TestSecretStaysBehind(t *testing.T) {
 	bubble(t, func(w *world) {
 		base := alert.Rule{Name: "soon", Condition: alert.ExpiringSoon, Within: time.Second, URL: "https://one.example/a", Secret: "correct horse"}

@@ -9,7 +9,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A namespace gets its root rule once, with its own keys.
+// EnsureRootAccessRule adds a namespace's root rule with two different keys, without an event. When
+// it is called again, it changes nothing.
 func TestFurnishAccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

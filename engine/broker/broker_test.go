@@ -15,8 +15,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Due work happens without any request: never early, and at most a second late (idle deletion:
-// half a minute late).
+// Work that is due is done without any request, never early, and at most a second late. Only the
+// deletion of idle entities may be half a minute late.
 func TestSweeper(t *testing.T) {
 	const hour = time.Hour
 	for name, tc := range map[string]struct {
@@ -67,8 +67,8 @@ func TestSweeper(t *testing.T) {
 	}
 }
 
-// TTL-27, TTL-31: without receivers the message is moved to the dead-letter queue after
-// fourteen days, exactly on time.
+// TTL-27, TTL-31: at a queue without receivers, a message with a time to live of fourteen days is
+// moved to the dead-letter queue exactly on time.
 func TestExpiryWithoutReceivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -112,7 +112,8 @@ func TestReceiveWaitsAndIsServed(t *testing.T) {
 	})
 }
 
-// A caller that leaves while waiting leaves no lock behind.
+// After the context of a waiting Receive has ended, Receive returns its cause, and a message that
+// arrives later is not locked.
 func TestReceiveCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -209,7 +210,8 @@ func TestReceiveEndedByDeletion(t *testing.T) {
 	})
 }
 
-// Only locks, renewals and last uses may wait for a later commit.
+// Locks, renewals and times of last use are committed softly. Every other change needs a hard
+// commit.
 func TestHardCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -294,8 +296,8 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A commit has an unknown outcome: the caller gets an error, and afterwards the state is the
-// store's, whether or not the commit was applied.
+// If a commit has an unknown outcome, the caller gets an error. Afterwards the namespace has the
+// state of the store, whether or not the commit was applied.
 func TestUnknownOutcome(t *testing.T) {
 	for name, applied := range map[string]bool{"MSG-8 applied": true, "MSG-8 not applied": false} {
 		t.Run(name, func(t *testing.T) {
@@ -341,8 +343,8 @@ func TestFenced(t *testing.T) {
 	})
 }
 
-// IDLE-2, IDLE-8: an open receiver keeps a temporary queue. When it has left, the queue is
-// deleted on time.
+// IDLE-2, IDLE-8: a queue with AutoDeleteOnIdle exists as long as a receiver waits at it. After the
+// receiver has gone, the queue is deleted on time.
 func TestIdleDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -382,8 +384,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// OPS-7: a purge removes the messages that existed when it began, in slices, and refuses if
-// their number has grown too much.
+// OPS-7: a purge removes the messages that existed when it began, in several turns. It is refused
+// if there are many more messages than the caller has confirmed.
 func TestPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})

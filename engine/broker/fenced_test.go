@@ -24,7 +24,8 @@ func (w *world) expectFenced(what string, err error) {
 	}
 }
 
-// ended expects that the broker has ended by itself with engine.ErrFenced, after so many opens.
+// ended waits until the broker ends by itself. It requires engine.ErrFenced, and that the store
+// was opened `opens` times.
 func (w *world) ended(opens int) {
 	w.Helper()
 	<-w.Done()
@@ -227,7 +228,7 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 	}
 }
 
-// At start the error is returned to the caller.
+// If another server owns the namespace at start, Open returns the store's error unchanged.
 func TestOwnedByAnotherAtStart(t *testing.T) {
 	want := &engine.OwnedError{Owner: engine.Owner{Host: "other"}}
 	_, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return nil, want }, broker.Options{})
@@ -236,7 +237,7 @@ func TestOwnedByAnotherAtStart(t *testing.T) {
 	}
 }
 
-// Losing the namespace ends a broker without any request.
+// A broker that loses the namespace ends even if it gets no request.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

@@ -137,7 +137,8 @@ func TestExpiryWhileCopiesWait(t *testing.T) {
 	})
 }
 
-// TestDamageOnFullDisk counts a message whose body turns out to be damaged.
+// TestDamageOnFullDisk checks that, even while the disk is full, a message whose body cannot be
+// read because of damage is counted as damaged.
 func TestDamageOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := onFullDisk(t, func(w *world) { w.send("q", "a") })

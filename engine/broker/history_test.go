@@ -22,8 +22,8 @@ func (w *world) look(q engine.HistoryQuery) []engine.HistoryEvent {
 	return got
 }
 
-// However many events have been handed to the store, the history is the same: all published
-// events, each once, newest first.
+// A history query returns all published events, each once, newest first, however many of them are
+// already in the store.
 func TestHistoryIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -81,7 +81,8 @@ func TestHistoryIsComplete(t *testing.T) {
 	})
 }
 
-// A store may show late what it has committed. The log supplies the missing events, each once.
+// If committed events are not visible in the store yet, a history query gets them from the log,
+// each once.
 func TestHistoryOfAStoreThatLags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -167,8 +168,8 @@ func TestHistoryIsRefused(t *testing.T) {
 	})
 }
 
-// A reader of a store that does not answer gets engine.ErrBusy, whatever the store's error is. A
-// reader that has left, or that reads a message that does not exist, gets its own error.
+// If the store cannot be read, readers get engine.ErrBusy, whatever the store's error is. A reader
+// whose context has ended, or that reads a message that does not exist, gets that error instead.
 func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{CacheBytes: 1})

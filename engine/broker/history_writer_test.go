@@ -134,8 +134,8 @@ func TestHistoryKeepsEventsThatLeaveTheLog(t *testing.T) {
 	})
 }
 
-// If there are more events than the history accepts in a second, there is a gap; rare events
-// are kept before routine ones.
+// If there are more events than the history accepts in a second, it drops routine events before
+// rare ones, and records a gap.
 func TestHistoryUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{HistoryRate: 10, Limits: roomy()})

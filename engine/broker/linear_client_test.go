@@ -43,8 +43,8 @@ func (c *client) work(ctx context.Context) {
 	c.Errorf("client %d lost patience", c.n)
 }
 
-// wait usually waits until the broker has reopened its store, and reports whether that is still
-// possible.
+// wait usually waits until the broker has reopened its store. It returns false, and fails the
+// test, if the stored records can no longer be loaded.
 func (c *client) wait(ctx context.Context) bool {
 	if c.chance(80) {
 		c.ground.rest(ctx)
@@ -131,7 +131,7 @@ func (c *client) mode() engine.Mode {
 	return engine.PeekLock
 }
 
-// few returns how many messages to ask for.
+// few draws how many messages to request: usually 1, at most 3.
 func (c *client) few() int { return 1 + c.rnd.IntN(10)/7*c.rnd.IntN(3) }
 
 // receive receives messages. A receive of several messages is recorded as several operations,
@@ -146,7 +146,8 @@ func (c *client) receive(ctx context.Context, from *desk, s spot) answer {
 	return c.took(from, d, all, "")
 }
 
-// took records the messages that a receive returned, and that it found no more.
+// took records each message that a receive returned as an operation of its own and, if there
+// were fewer than requested, an operation that found no further message.
 func (c *client) took(from *desk, d *operation, all []broker.Received, session string) answer {
 	d.ret, d.answer = c.now(), done
 	for i, r := range all {

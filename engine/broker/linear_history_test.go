@@ -100,7 +100,7 @@ func (h *history) answer(err error) answer {
 	return unsaid
 }
 
-// tell lets clients drive a broker until the history is full.
+// tell lets several clients use a broker until the history is full, and returns the history.
 func tell(t *testing.T, seed uint64) *history {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -169,9 +169,9 @@ func (h *history) porcupineOperations() (all []porcupine.Operation) {
 	return all
 }
 
-// narrow narrows down when an operation with an unknown answer was done, if at all: in the turn
-// whose commit failed, of which nothing was acknowledged. An operation by the holder of a
-// session may also have been done before.
+// narrow shortens the interval in which an operation with an unknown answer may have been done, to
+// the turn whose commit failed, since nothing of that turn was acknowledged. An operation by the
+// holder of a session may also have been done before that turn.
 func (h *history) narrow(d *operation) {
 	var failed []commitSpan
 	for _, f := range h.ground.failed {

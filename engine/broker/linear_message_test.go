@@ -28,7 +28,8 @@ type claim struct {
 	from, to int64
 }
 
-// somebody is the token of a lock whose receiver got no answer.
+// somebody stands for the token of a lock whose receiver got no answer, so that its token is
+// unknown.
 const somebody = -1
 
 // A fate is a possible state of a message.
@@ -44,7 +45,7 @@ func (f fate) locked() bool { return f.claim.token != 0 }
 // ready reports whether an ordinary receive at s may get the message (SEQ-7, DEF-2).
 func (f fate) ready(s spot) bool { return f.spot == s && !f.deferred && !f.locked() }
 
-// fetchable reports whether it can be fetched by its number at s (DEF-6, DEF-7).
+// fetchable reports whether the message can be fetched by its sequence number at s (DEF-6, DEF-7).
 func (f fate) fetchable(s spot) bool { return f.spot == s && f.deferred && !f.locked() }
 
 // taken returns f after a receive (LOCK-2, LOCK-3).
@@ -75,7 +76,8 @@ func (f fate) failed() fate {
 	return f
 }
 
-// settled returns f, which is locked, after its receiver has settled it (§5.2).
+// settled returns the state of a message in the locked state f after its receiver has settled it
+// (§5.2).
 func (f fate) settled(how engine.Outcome) fate {
 	switch how {
 	case engine.Complete:
@@ -116,7 +118,7 @@ type letter struct {
 	fates   []fate // all possible ones, sorted, without duplicates; never changed in place
 }
 
-// where keeps only the fates that satisfy is, and reports whether any remains.
+// where removes the fates for which `is` returns false, and reports whether any remains.
 func (l *letter) where(is func(fate) bool) bool {
 	if !slices.ContainsFunc(l.fates, func(f fate) bool { return !is(f) }) {
 		return len(l.fates) > 0
@@ -127,14 +129,15 @@ func (l *letter) where(is func(fate) bool) bool {
 
 func (l *letter) not(is func(fate) bool) bool { return l.where(func(f fate) bool { return !is(f) }) }
 
-// may reports whether the message can satisfy is, and must whether it certainly does.
+// may reports whether `is` returns true for at least one possible fate of the message, and must
+// whether it does for all.
 func (l *letter) may(is func(fate) bool) bool { return slices.ContainsFunc(l.fates, is) }
 
 func (l *letter) must(is func(fate) bool) bool {
 	return !slices.ContainsFunc(l.fates, func(f fate) bool { return !is(f) })
 }
 
-// become replaces every fate of the message by next's result.
+// become replaces every fate f of the message by next(f).
 func (l *letter) become(next func(fate) fate) {
 	all := make([]fate, 0, len(l.fates))
 	for _, f := range l.fates {
@@ -143,7 +146,7 @@ func (l *letter) become(next func(fate) fate) {
 	l.set(all)
 }
 
-// perhaps adds next's results, for the fates that satisfy is, to the possible fates.
+// perhaps adds next(f) to the possible fates, for each fate f for which `is` returns true.
 func (l *letter) perhaps(is func(fate) bool, next func(fate) fate) {
 	if !l.may(is) {
 		return

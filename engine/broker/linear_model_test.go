@@ -23,7 +23,8 @@ func (v *version) edit() *version {
 	return &version{v.next, slices.Clone(v.letters), slices.Clone(v.sessions)}
 }
 
-// each edits every letter, and stops when f returns false.
+// each calls f for every letter, which f may change. It stops when f returns false, and reports
+// whether f never did.
 func (v *version) each(f func(*letter) bool) bool {
 	for i := range v.letters {
 		if !f(&v.letters[i]) {
@@ -67,8 +68,7 @@ func (v *version) send(d *operation) {
 	}
 }
 
-// sent is send for the sequence numbers that the sender got, and reports whether they are
-// possible.
+// sent calls send, and reports whether the sequence numbers that the sender got are possible.
 func (v *version) sent(d *operation) bool {
 	first := v.next
 	v.send(d)
@@ -101,7 +101,8 @@ func (v *version) take(d *operation) bool {
 	}) && found
 }
 
-// had compares l with a received message.
+// had reports whether l can be the received message g, from a state that satisfies `is`. If so, l
+// is then locked or deleted by the receive.
 func (v *version) had(d *operation, l *letter, g got, is func(fate) bool) bool {
 	if l.id != g.id || !l.where(func(f fate) bool { return is(f) && f.count == g.count }) {
 		return false
@@ -110,14 +111,14 @@ func (v *version) had(d *operation, l *letter, g got, is func(fate) bool) bool {
 	return true
 }
 
-// takeNone is a receive that found no message.
+// takeNone reports whether it is possible that a receive found no message.
 func (v *version) takeNone(d *operation) bool {
 	return v.holds(d) && v.each(func(l *letter) bool {
 		return !d.sees(l) || l.not(func(f fate) bool { return f.ready(d.spot) })
 	})
 }
 
-// perhapsTake is a take that may not have happened.
+// perhapsTake adds to v the states after a receive that may have happened or not.
 func (v *version) perhapsTake(d *operation) {
 	if d.handle != 0 && !slices.Contains(v.session(d.session).holders, d.handle) {
 		return
@@ -147,7 +148,7 @@ func (v *version) fetch(d *operation) bool {
 	return true
 }
 
-// fetchNone is a fetch that was refused because a message was not available.
+// fetchNone reports whether a fetch can have been refused because a message was not available.
 func (v *version) fetchNone(d *operation) bool {
 	if !v.holds(d) {
 		return false
@@ -182,7 +183,7 @@ func (v *version) settle(d *operation) bool {
 	return true
 }
 
-// stands reports whether a token may be valid, and lapsed whether it may be invalid.
+// stands reports whether the token of d may be valid, and lapsed whether it may be invalid.
 func (v *version) stands(d *operation) bool {
 	l := v.holding(d.token)
 	return l != nil && l.where(by(d.token)) && v.taken(l)
@@ -193,10 +194,10 @@ func (v *version) lapsed(d *operation) bool {
 	return l == nil || l.not(by(d.token))
 }
 
-// reopen is the broker reading everything again from its store. Acknowledged changes survive.
-// Locks that a later commit made durable survive, and those taken after the last commit do not
-// (DEC-12): their messages are unlocked, and have not failed. For locks taken in between, both
-// are possible.
+// reopen models a broker that reads everything again from its store. Acknowledged changes
+// survive. Locks that a later commit made durable survive, and those taken after the last commit
+// do not (DEC-12): their messages are unlocked, and have not failed. For locks taken in between,
+// both are possible.
 func (v *version) reopen(d *operation) {
 	v.each(func(l *letter) bool {
 		if !l.may(fate.locked) {

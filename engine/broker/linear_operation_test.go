@@ -85,8 +85,8 @@ type operation struct {
 	seen   []seen
 }
 
-// on returns all possible versions after d, if v was the one before. It returns none if d is
-// impossible.
+// on returns all versions that are possible after d, given the version before it. It returns
+// none if d is impossible.
 func (d *operation) on(before *version) []*version {
 	v := before.edit()
 	if d.answer == unsaid {

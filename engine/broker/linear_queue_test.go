@@ -20,7 +20,7 @@ type desk struct {
 	holds []*hold
 }
 
-// A key is a lock token; an aside is a deferred message.
+// A key is a lock on a received message, with its token. An aside is a deferred message.
 type (
 	key struct {
 		token engine.LockToken

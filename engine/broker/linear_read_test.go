@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A sight is a message that a reader saw, and a seen is a session.
+// A sight is a message that a reader saw, and a seen is a session that it saw.
 type (
 	sight struct {
 		seq      engine.Seq

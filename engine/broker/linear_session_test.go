@@ -39,7 +39,7 @@ func (v *version) session(id string) *sessionFate {
 	return &v.sessions[at]
 }
 
-// held keeps only the holders that satisfy is, and reports whether any remains.
+// held removes the possible holders for which `is` returns false, and reports whether any remains.
 func (s *sessionFate) held(is func(int) bool) bool {
 	s.holders = slices.DeleteFunc(slices.Clone(s.holders), func(h int) bool { return !is(h) })
 	return len(s.holders) > 0
@@ -68,13 +68,13 @@ func (v *version) holds(d *operation) bool {
 	return d.handle == 0 || v.session(d.session).heldBy(d.handle)
 }
 
-// taken reports whether l, which is locked, can be: its session must be held by a receiver
-// (SES-5).
+// taken reports whether the lock on l is possible: if l is in a session, a receiver must hold the
+// session (SES-5).
 func (v *version) taken(l *letter) bool {
 	return l.session == "" || !l.must(func(f fate) bool { return f.spot == inQueue }) || v.session(l.session).heldNotBy(nobody)
 }
 
-// within edits the letters that are in a session now, or may be.
+// within calls f for each letter of a session, and returns false as soon as f does.
 func (v *version) within(id string, f func(*letter) bool) bool {
 	return v.each(func(l *letter) bool { return l.session != id || f(l) })
 }
@@ -83,7 +83,8 @@ func lockedWithin(f fate) bool { return f.locked() && f.spot == inQueue }
 
 func readyWithin(f fate) bool { return f.ready(inQueue) }
 
-// free reports whether a session may be free, in which case none of its messages is locked.
+// free reports whether the session of d may be free. If so, v then contains only the states in
+// which it is free and none of its messages is locked.
 func (v *version) free(d *operation) bool {
 	id := d.session
 	return v.session(id).heldBy(nobody) && v.within(id, func(l *letter) bool { return l.not(lockedWithin) })
@@ -133,7 +134,7 @@ func (v *version) perhapsAccept(d *operation) {
 	}
 }
 
-// acceptNone is a receiver that found no session (SES-3, SES-17).
+// acceptNone models a receiver that found no session (SES-3, SES-17).
 func (v *version) acceptNone(*operation) bool {
 	for _, id := range v.ids() {
 		s := v.session(id)
@@ -166,8 +167,8 @@ func (v *version) ids() (ids []string) {
 	return slices.Compact(ids)
 }
 
-// giveBack is a receiver closing its session: its messages are unlocked and have not failed
-// (SES-7). If another receiver holds the session by now, nothing happens.
+// giveBack models a receiver that closes its session: the session's messages are unlocked and
+// have not failed (SES-7). If another receiver holds the session by now, nothing happens.
 func (v *version) giveBack(d *operation) {
 	s := v.session(d.session)
 	switch {
@@ -197,7 +198,7 @@ func (v *version) perhapsGiveBack(d *operation) {
 	}
 }
 
-// leave is a receiver that disconnects: the lock stays (DEC-5).
+// leave models a receiver that disconnects: the lock stays (DEC-5).
 func (v *version) leave(d *operation) {
 	s := v.session(d.session)
 	if slices.Contains(s.holders, d.handle) {
@@ -206,8 +207,8 @@ func (v *version) leave(d *operation) {
 	}
 }
 
-// breakUp is an operator ending a session's lock as if it had expired: its locked messages have
-// failed once more (OPS-6, SES-6).
+// breakUp models an operator who ends a session's lock as if it had expired: the delivery count
+// of the session's locked messages increases (OPS-6, SES-6).
 func (v *version) breakUp(d *operation) bool {
 	s := v.session(d.session)
 	if !s.heldNotBy(nobody) {
@@ -231,8 +232,8 @@ func (v *version) perhapsBreakUp(d *operation) {
 	v.within(d.session, func(l *letter) bool { l.perhaps(lockedWithin, fate.failed); return true })
 }
 
-// isHeld reports whether another receiver may hold the session, and isOver whether this one may
-// not.
+// isHeld reports whether any receiver may hold the session of d, and isOver whether it is
+// possible that the receiver of d no longer holds it.
 func (v *version) isHeld(d *operation) bool { return v.session(d.session).heldNotBy(nobody) }
 
 func (v *version) isOver(d *operation) bool { return v.session(d.session).heldNotBy(d.handle) }
@@ -250,7 +251,7 @@ func (v *version) state(d *operation) bool {
 	return true
 }
 
-// setState is the receiver or an operator setting the state.
+// setState models the receiver or an operator who sets the session's state.
 func (v *version) setState(d *operation) bool {
 	if !v.holds(d) {
 		return false

@@ -16,8 +16,8 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// A ground is a store that fails now and then, across its openings, and records what a history
-// needs to know about that.
+// A ground is a store that fails now and then, across its openings, and records when its commits
+// failed and when it was opened again, on which the possible results of operations depend.
 type ground struct {
 	clock *atomic.Int64
 
@@ -59,7 +59,7 @@ func (g *ground) open(context.Context) (engine.Store, error) {
 	return over{f, g}, nil
 }
 
-// fails makes one in so many commits fail on average; zero means none.
+// fails makes one in `every` commits fail on average, or none if every is zero.
 func (g *ground) fails(every int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -23,8 +23,8 @@ var (
 	linearOps  = flag.Int("linear.ops", 0, "how many operations the histories have together; zero: a few seconds' worth")
 )
 
-// judging is the time limit of the checker for one history. It usually takes some milliseconds,
-// and a history that it cannot judge in time is a failure.
+// judging is the time limit of the checker for one history. It usually takes some milliseconds. The
+// test fails for a history that the checker cannot judge in time.
 const judging = 2 * time.Minute
 
 // TestLinear checks that concurrent operations on one broker, on a store whose commits

@@ -51,7 +51,7 @@ func (x *box) say(what string) {
 	x.calls = append(x.calls, what)
 }
 
-// answered returns a done function that records the answer as what.
+// answered returns a callback that records `what` and, if the operation failed, its error.
 func (x *box) answered(what string) func(error) {
 	return func(err error) {
 		if err != nil {
@@ -156,8 +156,8 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	})
 }
 
-// Many sends and settlements by one goroutine are done in the order of its calls, and share
-// commits.
+// Many sends and settlements that one goroutine submits are done in the order of its calls, many
+// in one commit.
 func TestSubmittedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -239,8 +239,9 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// Sessions come through a Sink too: a named session at once, the next session when one is
-// available, and the loss of a session with its reason (SES-2, SES-4, SES-6, SES-7).
+// A Sink is also notified of sessions: that a named session is accepted, at once; that the next
+// session is accepted, when one is available; and why a session is lost (SES-2, SES-4, SES-6,
+// SES-7).
 func TestLinkWithASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -314,7 +315,8 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 	})
 }
 
-// A caller that leaves before there is room gets an error, and nothing was done.
+// A caller whose context ends before there is room for its send gets an error, and its message is
+// not sent.
 func TestSubmitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{InboxOps: 1})

@@ -34,7 +34,8 @@ func (r *reading) Close() error {
 	return nil
 }
 
-// A record that cannot be loaded ends the opening, and the store is closed after the reading.
+// If a record cannot be loaded, Open returns the error, and closes the store when no record is
+// being read any more.
 func TestLoadIsRefused(t *testing.T) {
 	s := &reading{Store: new(memory.Store), t: t, yields: engine.Entity{ID: 1, Kind: engine.RestoreMark}}
 	if _, err := Open(t.Context(), func(context.Context) (engine.Store, error) { return s, nil }, Options{}); !errors.Is(err, engine.ErrRestoreIncomplete) {

@@ -42,7 +42,7 @@ func TestLocksAfterRestart(t *testing.T) {
 	})
 }
 
-// DEC-12: a lock is durable after SoftDelay, however many commits came between.
+// DEC-12: a lock is durable after SoftDelay, however many other commits there were meanwhile.
 func TestLocksDuringCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

@@ -101,7 +101,8 @@ func TestTail(t *testing.T) {
 	<-l.waitFor(1)
 }
 
-// A gap has the place of its latest event, in whatever order its parts are found.
+// A gap made of several parts has the number and time of its latest event, in whatever order the
+// parts are added.
 func TestGap(t *testing.T) {
 	a, b := gap{n: 4, at: 40, count: 2}, gap{n: 9, at: 90, count: 5}
 	for _, parts := range [][]gap{{a, b}, {b, a}, {a, b, {}}} {

@@ -40,7 +40,7 @@ func (w *world) dead() time.Duration {
 	}
 }
 
-// The real time until a deadline follows the rate of the clock, even if it is turned while the
+// The real time until a deadline follows the rate of the clock, even if the rate changes while the
 // broker waits.
 func TestManualClockRates(t *testing.T) {
 	for _, rate := range broker.ClockRates()[1:] {
@@ -140,7 +140,8 @@ func TestManualClockRunsToBeforeDeadline(t *testing.T) {
 	})
 }
 
-// Neither the clock nor the broker ever goes back.
+// Neither the clock's time nor the broker's ever decreases, whatever rates, jumps and runs are
+// requested.
 func TestManualClockNeverGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := broker.NewManualClock()

@@ -38,8 +38,8 @@ func sieve(t *testing.T, text string) *engine.MessageFilter {
 	return s
 }
 
-// OPS-7: with a filter, the expected number is that of matches, which are counted before any
-// message is removed.
+// OPS-7: with a filter, the confirmed number is compared with the number of matches, which are
+// counted before any message is removed.
 func TestPurgeOnly(t *testing.T) {
 	active := []engine.Class{engine.ClassActive}
 	for name, tc := range map[string]struct {

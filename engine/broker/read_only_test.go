@@ -13,7 +13,7 @@ import (
 )
 
 // A read-only broker still answers reads while a receiver waits for messages whose delivery
-// would need a write. A receiver that leaves gets no more messages.
+// would need a write. A receiver whose context has ended gets no more messages.
 func TestReadOnlyWhileAReceiverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -46,7 +46,7 @@ func TestReadOnlyWhileAReceiverWaits(t *testing.T) {
 	})
 }
 
-// Close waits for a commit that is under way, and the commit's outcome counts.
+// Close waits for a commit in progress, whose operations get their regular answers.
 func TestCloseDuringACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -94,7 +94,8 @@ func TestRestore(t *testing.T) {
 	t.Run("OPS-9 all or nothing", restoresAllOrNothing)
 }
 
-// An entity that was deleted as idle is restored with its rules, and empty.
+// restoresDescriptions checks that an entity that was deleted as idle is restored with its rules
+// and without messages.
 func restoresDescriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -137,7 +138,7 @@ func restoresDescriptions(t *testing.T) {
 	})
 }
 
-// An entity that cannot be restored completely is not restored.
+// restoresAllOrNothing checks that an entity that cannot be restored completely is not restored.
 func restoresAllOrNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

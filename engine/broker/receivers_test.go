@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// The broker keeps no state of receivers that have left.
+// The broker keeps no state of receivers whose calls have returned, with or without a result.
 func TestReceiversLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -55,7 +55,7 @@ func TestReceiversLeave(t *testing.T) {
 	})
 }
 
-// It keeps no state of a receiver that found too many waiting either.
+// The broker keeps no state of a receiver that was refused because too many others were waiting.
 func TestBusyReceiversLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

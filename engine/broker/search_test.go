@@ -112,8 +112,9 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// A search does not see messages that arrive meanwhile, does not count those that are removed
-// meanwhile, and ends when its caller returns an error.
+// A search neither finds messages that arrive while it runs nor counts, as examined, those that are
+// removed meanwhile. It ends when the function that gets its progress returns an error, or its
+// context ends.
 func TestSearchMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
@@ -203,8 +204,8 @@ func (s lazy) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
 	return s.Store.Body(ctx, k)
 }
 
-// A search with a short time limit makes progress, however long reading all bodies of a slice
-// takes.
+// A search with a short time limit makes progress, however long it takes to read all bodies that
+// are read together.
 func TestSearchInLittleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.OpenOn(t, lazy{new(memory.Store)}, broker.Options{CacheBytes: 1, Limits: roomy()})

@@ -162,8 +162,8 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// When another server takes the namespace over, or this server opens it again after another had
-// it, and the other's clock is a little ahead, time does not go back.
+// When a server opens a namespace whose previous owner had a clock that was a little ahead, the
+// namespace's time does not go back.
 func TestTimeDoesNotGoBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

@@ -70,8 +70,9 @@ func TestFormerSessionReceiverIsNotifiedInTheSameTurn(t *testing.T) {
 	})
 }
 
-// A receiver that takes a session and loses it in the same turn succeeds the waiting receiver,
-// and not itself.
+// After a receiver's session lock has expired, another receiver accepts the session and loses it
+// in the same turn. The first is notified that it was succeeded, the second only that it lost the
+// session.
 func TestReceiverThatLosesItsSessionInTheSameTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -108,7 +109,7 @@ func TestReceiverThatLosesItsSessionInTheSameTurn(t *testing.T) {
 	})
 }
 
-// takeTurns lets two receivers hold a session, the second after the first's lock expires.
+// takeTurns lets two receivers hold the session, one after the other, each until its lock expires.
 func (w *world) takeTurns(id string, lock time.Duration) {
 	w.Helper()
 	for range 2 {

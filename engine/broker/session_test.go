@@ -67,7 +67,8 @@ func in(t *testing.T, test func(w *world)) {
 	})
 }
 
-// SES-2, SES-8: two receivers, each with a session of its own and its messages.
+// SES-2, SES-8: two receivers that accept the next session get different sessions, and each
+// receives only the messages of its own.
 func TestSessionReceivers(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "a", "a1")
@@ -194,8 +195,8 @@ func TestSessionLost(t *testing.T) {
 	})
 }
 
-// SES-7, DEC-5: closing a session unlocks everything at once; a receiver that leaves keeps the
-// lock until it expires.
+// SES-7, DEC-5: closing a session unlocks the session and its messages at once. If the receiver
+// only disconnects, the lock lasts until it expires.
 func TestSessionClosed(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m1", "m2")
@@ -225,7 +226,8 @@ func TestSessionClosed(t *testing.T) {
 	})
 }
 
-// Closing while receiving ends the wait, and takes no message along.
+// Closing a session while receivers wait in it ends their waits with ErrSessionEnded, and a later
+// message is not locked.
 func TestSessionClosedWhileReceiving(t *testing.T) {
 	in(t, func(w *world) {
 		s := w.accept(broker.AcceptRequest{Session: new("s")})
@@ -292,8 +294,8 @@ func TestSessionClosedWhileServed(t *testing.T) {
 	})
 }
 
-// When a caller leaves while waiting, nothing is locked for it. A delivery that is already
-// being committed is still returned.
+// After the context of a waiting call has ended, nothing is locked for its caller. A delivery that
+// is already being committed is still returned.
 func TestSessionCancelled(t *testing.T) {
 	in(t, func(w *world) {
 		gone := errors.New("gone")
@@ -352,7 +354,8 @@ func TestSessionCancelled(t *testing.T) {
 	})
 }
 
-// A session that is granted while its caller leaves is the caller's.
+// If the context of an AcceptSession ends while the session is already being granted,
+// AcceptSession returns the session.
 func TestSessionGrantedWhileLeaving(t *testing.T) {
 	in(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
@@ -384,7 +387,8 @@ func TestSessionGrantedWhileLeaving(t *testing.T) {
 	})
 }
 
-// SES-11, SES-12, DEF-14, PEEK-5, OPS-6 through the broker.
+// The broker's methods set and read a session's state (SES-11), list sessions (SES-12), fetch
+// deferred messages in a session (DEF-14), peek in a session (PEEK-5), and break its lock (OPS-6).
 func TestSessionSteps(t *testing.T) {
 	in(t, func(w *world) {
 		ctx := w.Context()

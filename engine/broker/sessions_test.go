@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// SES-12: a list contains more sessions than are visited in one turn.
+// SES-12: a list is complete and in order even if there are more sessions than one turn visits.
 func TestSessionsInSlices(t *testing.T) {
 	in(t, func(w *world) {
 		const many = 2500

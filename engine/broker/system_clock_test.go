@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// The approximate time equals the clock's, wherever the clock began: at the system's time, a
-// little ahead of it, where it waits, and where the recorded time is not trusted.
+// The approximate time equals the clock's, whether the clock began behind the system's time, a
+// little ahead of it, so that it waits, or so far ahead that the recorded time is not trusted.
 func TestGlance(t *testing.T) {
 	for name, lead := range map[string]time.Duration{"behind": -time.Hour, "ahead": 30 * time.Second, "far ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {

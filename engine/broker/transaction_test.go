@@ -226,8 +226,8 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// DLQ-20: a client resubmits a dead letter in a transaction. Whether the store had applied the
-// commit when it failed is unknown, but the message exists once.
+// DLQ-20: a client resubmits a dead letter in a transaction whose commit fails. Whether or not the
+// store had applied the commit, the message exists once.
 func TestResubmittedOnce(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		t.Run(fmt.Sprintf("applied %t", applied), func(t *testing.T) {

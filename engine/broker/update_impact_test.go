@@ -11,7 +11,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// The preview of an update's impact is exact, and has no effect (TTL-16).
+// The preview of an update's impact counts exactly the messages that the update then affects, and
+// changes nothing (TTL-16).
 func TestUpdateImpact(t *testing.T) {
 	const half, day = 30 * time.Minute, 24 * time.Hour
 	for name, tc := range map[string]struct {

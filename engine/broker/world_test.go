@@ -110,7 +110,8 @@ func (f *flaky) breaks(err error, applied bool) {
 	f.err, f.applied = err, applied
 }
 
-// tightens makes the store accept only batches that free room from now on.
+// tightens makes the store accept only batches that free room from now on. It refuses others with
+// the error `why`.
 func (f *flaky) tightens(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,21 +132,22 @@ func (f *flaky) batches() []engine.Batch {
 	return append([]engine.Batch(nil), f.commits...)
 }
 
-// holds makes further commits wait until the channel is closed.
+// holds makes further commits wait until the channel `until` is closed.
 func (f *flaky) holds(until chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hold = until
 }
 
-// goes sets whether the store can be opened from now on, and why not.
+// goes makes later opens fail: because the store no longer exists if gone is true, else with the
+// error refusal. If both are zero, they succeed.
 func (f *flaky) goes(gone bool, refusal error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.gone, f.refusal = gone, refusal
 }
 
-// open counts opens, and so raises the epoch.
+// open counts an opening, which raises the epoch, and returns the error set by goes, if any.
 func (f *flaky) open() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

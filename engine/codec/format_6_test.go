@@ -75,8 +75,8 @@ func encoded() string {
 	return all.String()
 }
 
-// TestFormat6 reads records as the last version with format 6 of SQLite stores wrote them;
-// MongoDB and backups contain such records too.
+// TestFormat6 checks that records, as the last version with format 6 of SQLite stores wrote them,
+// are read with all their fields. MongoDB and backups contain such records too.
 func TestFormat6(t *testing.T) {
 	file, err := os.ReadFile("testdata/format-6.txt")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestFormat6(t *testing.T) {
 	}
 }
 
-// TestFormat6IsComplete fails for a field that TestFormat6 does not cover.
+// TestFormat6IsComplete checks that TestFormat6 covers every field that existed in format 6.
 func TestFormat6IsComplete(t *testing.T) {
 	newer := []string{"Config.UnorderedTopic", "Batch.SetAside", "Batch.Added", "Batch.Written"} // Written is never encoded
 	var check func(v reflect.Value)

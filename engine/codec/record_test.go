@@ -112,7 +112,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestZeroes shows that an absent value takes no bytes, and that an empty one differs from it.
+// TestZeroes checks encodings byte by byte: a zero field takes no bytes, and the encoding of an
+// empty Extra differs from that of a missing one.
 func TestZeroes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		got  []byte
@@ -158,7 +159,8 @@ func TestZeroes(t *testing.T) {
 	}
 }
 
-// TestFieldsToCome reads fields of a later version.
+// TestFieldsToCome checks that unknown fields, which a later version may write, are skipped, and
+// are corrupt if they are cut off.
 func TestFieldsToCome(t *testing.T) {
 	want := engine.Message{Key: 1 << 60, Content: 7, Subqueue: 3, Extra: &engine.Extra{By: "somebody"}}
 	b := Append(nil, want)
@@ -334,8 +336,8 @@ func BenchmarkBatch(b *testing.B) {
 	})
 }
 
-// TestOldOrdering reads SupportOrdering as it was written while its default was false for
-// topics too.
+// TestOldOrdering reads records from when SupportOrdering was false by default for topics too: an
+// omitted value is read as the present default, and true remains true.
 func TestOldOrdering(t *testing.T) {
 	for kind, def := range map[engine.EntityKind]string{engine.Queue: "false", engine.Topic: "true"} {
 		p, ok := engine.LookupProperty(kind, "SupportOrdering")

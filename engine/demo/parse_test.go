@@ -119,7 +119,8 @@ steps:
 	}
 }
 
-// A library accepts valid scenes, and keeps its own.
+// A library loads all scenes of a folder or, if one is invalid, none. Scenes that are built in or
+// loaded can be neither replaced nor removed, but added ones can.
 func TestLibrary(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {
@@ -171,7 +172,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// FuzzParse parses any text, or refuses it, in a short time.
+// FuzzParse checks that any text is either parsed or refused with engine.ErrArgument.
 func FuzzParse(f *testing.F) {
 	f.Add(three)
 	f.Add("a: {b: [c, {d: e}]}\n- - - x\n? y\n: |\n  z")

@@ -26,8 +26,8 @@ steps:
   - {caption: three, page: /, actions: [{wait: 30s}], expect: [{text: it is dead, message: a, in: q/$DeadLetterQueue}]}
 `
 
-// StepBack plays all but the last step again, in a new namespace of the same name; Reset goes
-// to the beginning.
+// StepBack plays all but the last step again, in a new namespace of the same name. Reset returns to
+// the beginning of the scene.
 func TestBackAndReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -421,7 +421,7 @@ func TestMemoryIsFull(t *testing.T) {
 	})
 }
 
-// A step is played to its end, even if its caller has left.
+// NextStep plays a step to its end even if its context has ended.
 func TestStepOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})

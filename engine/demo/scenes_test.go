@@ -122,7 +122,7 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-// The ids in a scene's shows are ids of the specification.
+// Every id that a scene lists under "shows" has the form of a rule's id.
 func TestShowsAreRules(t *testing.T) {
 	lib, err := demo.Open()
 	if err != nil {

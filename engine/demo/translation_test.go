@@ -79,7 +79,8 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// A playback has no language: its state can be translated, and its events can be parsed again.
+// The state of a playback can be translated into each language of its scene, which does not change
+// the playback. Its recorded events can be parsed again.
 func TestStateIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
@@ -118,7 +119,7 @@ func TestStateIn(t *testing.T) {
 	})
 }
 
-// The recorded changes of a clock are parsed as they were written; other texts are refused.
+// ParseClockChange parses the text of every clock change, and refuses other texts.
 func TestParseTurning(t *testing.T) {
 	for _, want := range []demo.ClockChange{
 		{Running: true}, {}, {Rate: 1}, {Rate: 10}, {Rate: 60}, {JumpedTo: demo.Expiry}, {JumpedTo: demo.Activation}, {JumpedTo: demo.Unlock}, {JumpedTo: demo.AutoDelete},

@@ -22,7 +22,7 @@ type world struct {
 	library    *demo.Library
 }
 
-// late is a Namespaces whose Create takes a given time.
+// late is a Namespaces whose Create first waits for the duration `by`.
 type late struct {
 	demo.Namespaces
 	by time.Duration

@@ -267,7 +267,8 @@ func rowDiffers(r engine.Row, m *message, path string) error {
 	return nil
 }
 
-// horizonDiffers compares upcoming expiries; both sides must have been swept.
+// horizonDiffers returns how the upcoming expiries of ns differ from the model's. Both must have
+// been swept.
 func horizonDiffers(ns *engine.Namespace, w *model, edges []int64) error {
 	var soon []*message
 	for _, m := range w.messages {

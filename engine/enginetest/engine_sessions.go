@@ -57,8 +57,8 @@ func (x *Engine) accept(c Command) error {
 	return nil
 }
 
-// accepted returns the result of the last accept. If much work is due in the subqueue, that may
-// take more than one turn.
+// accepted returns the result of the last accept. It may run more than one turn, because an accept
+// takes several if much work is due in the subqueue.
 func (x *Engine) accepted(err error) ([]string, error) {
 	if err != nil {
 		return nil, err

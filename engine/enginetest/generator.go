@@ -21,8 +21,8 @@ func NewGenerator(seed uint64) Generator { return Generator{rand.New(rand.NewPCG
 // OneIn returns true with a probability of one in n.
 func (d Generator) OneIn(n int) bool { return d.IntN(n) == 0 }
 
-// Fill sets every field of *v to a random value; about a quarter of them stay zero, but no key and
-// no subqueue id. Texts may contain any bytes, and lists have up to three elements.
+// Fill sets every field of *v to a random value. About a quarter of the fields stay zero, but keys
+// and subqueue ids never do. Texts may contain any bytes, and lists have up to three elements.
 func (d Generator) Fill(v any) { d.any(reflect.ValueOf(v).Elem()) }
 
 func (d Generator) any(v reflect.Value) {

@@ -13,7 +13,7 @@ func window(e *entity) int64 {
 	return e.cfg.window
 }
 
-// outlived forgets ids whose window has passed (DUP-4).
+// outlived removes the MessageIds of e whose window has passed (DUP-4).
 func (w *model) outlived(e *entity) {
 	maps.DeleteFunc(e.seen, func(_ string, at int64) bool { return w.now >= at+window(e) })
 }
@@ -72,8 +72,8 @@ func (o operation) do(w *model) ([]int64, string) {
 	return nil, w.settle(o.token, o.path, o.outcome, o.reason, o.text, o.props)
 }
 
-// declare begins a transaction. Without operations it is forgotten after five times the
-// duration of a transaction.
+// declare begins a transaction. If it gets no operation, it ends after five times the time limit
+// of transactions.
 func (w *model) declare(id int64) {
 	w.transactions = append(w.transactions, transaction{id: id, ends: w.now + 5*w.limits.transactionTime})
 }

@@ -9,7 +9,7 @@ import (
 
 // This file models §21a, an operator's operations, and deletion in bulk (§15).
 
-// free applies time to m and returns an error unless m is unlocked.
+// free applies the effects of time to m, and returns an error if m no longer exists or is locked.
 func (w *model) free(m *message) string {
 	if !w.here(m) {
 		return "no message"
@@ -212,7 +212,7 @@ func kindOf(m *message) string {
 	return "active"
 }
 
-// A modelPurge models OPS-7: messages that existed when it began are removed, a slice at a
+// A modelPurge models OPS-7: it removes messages that existed when it began, a limited number at a
 // time.
 type modelPurge struct {
 	path             string
@@ -257,7 +257,8 @@ func modelSieves() []modelSieve {
 	}
 }
 
-// picks reports whether m is to be removed, and counts it if not.
+// picks reports whether the purge's filter selects m. If not, it counts m as failed to evaluate or,
+// unless m is locked, as not matched.
 func (p *modelPurge) picks(m *message) bool {
 	is := "true"
 	if p.only.text != "" {
@@ -319,7 +320,7 @@ func (w *model) purgeSlice(p *modelPurge, limit int) string {
 	return ""
 }
 
-// purge purges all slices at once.
+// purge does a whole purge at once.
 func (w *model) purge(path string, kinds []string, only modelSieve) (modelPurge, string) {
 	p, err := w.beginPurge(path, kinds)
 	if p.only = only; err == "" {

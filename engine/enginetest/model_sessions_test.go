@@ -34,7 +34,7 @@ type sessionMessage struct {
 	lock         tenure
 }
 
-// tenure is what is known about a lock besides its end; empty after a restart.
+// tenure is the holder of a lock, its start and its renewals. It is empty after a restart.
 type tenure struct {
 	by               string
 	since, renewedAt int64

@@ -327,7 +327,8 @@ func (w *model) distribute(topic *entity, m message) {
 	}
 }
 
-// over returns the time of the next effect of time on m.
+// over returns when time has its next effect on m (activation, end of the lock or expiry), or zero
+// for never.
 func over(m *message) int64 {
 	switch {
 	case m.due != 0:
@@ -368,7 +369,8 @@ func (w *model) sweep() {
 	}
 }
 
-// held models IDLE-8 and IDLE-9.
+// held reports whether waiting receivers or scheduled messages keep an entity from being idle
+// (IDLE-8, IDLE-9).
 func (w *model) held(e *entity) bool {
 	for _, l := range w.links {
 		if l.credit > 0 && (l.in == e || l.in.topic == e) {

@@ -25,7 +25,8 @@ func (x *walk) create() {
 	x.expect(err, x.w.create(kind, path, c))
 }
 
-// administered returns the path of any entity, whose messages count as met by the operation.
+// administered draws the path of an entity or dead-letter queue for an administrative operation,
+// and counts the operation against the states of the messages there.
 func (x *walk) administered(operation string) string {
 	path := x.any()
 	if x.chance(2) {

@@ -140,7 +140,7 @@ func (x *walk) comparePurges(p engine.Purge, m modelPurge) {
 	}
 }
 
-// slowly is a purge in progress, which purges a slice now and then.
+// slowly is a purge in progress, in the engine and in the model. Some steps of a walk continue it.
 type slowly struct {
 	engine engine.Purge
 	model  modelPurge

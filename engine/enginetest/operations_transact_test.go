@@ -91,7 +91,8 @@ func everyFate() []string {
 
 func (x *walk) fate(what string) { x.reached[pair{"transaction", what}]++ }
 
-// near records that a transaction is used in the last millisecond before it times out.
+// near records in the coverage if a transaction is used in the last millisecond before it times
+// out.
 func (x *walk) near(id int64) {
 	for _, t := range x.w.transactions {
 		if t.id == id && t.ends == x.w.now+1 {

@@ -148,8 +148,8 @@ func (x *walk) sweep() {
 	}
 }
 
-// match lets the engine serve its links. Without a sweeper a waiting receiver does not learn
-// that a lock has expired, so it asks again.
+// match lets the engine serve its links. Without a sweeper, the expiry of a lock does not wake a
+// waiting receiver, so match first adds no credit to each, which makes the engine check again.
 func (x *walk) match() {
 	if !x.sweeping {
 		for _, l := range x.w.links {
@@ -276,8 +276,8 @@ func (x *walk) rollback(flushed bool) {
 	x.back(x.sealed)
 }
 
-// back restores a former model, at the current time. Uses of entities in between may count or
-// not.
+// back replaces the model by a copy of a former one, at the current time. Uses of entities since
+// that former state may count or not.
 func (x *walk) back(was *model) {
 	now := x.w.now
 	x.w = was.clone()

@@ -178,7 +178,7 @@ func (x *walk) bring(m *message, state string) {
 	x.compare()
 }
 
-// lock receives m; it returns false if another message was received, or the turn undone.
+// lock receives m. It returns false if another message was received, or if the turn was undone.
 func (x *walk) lock(m *message) bool {
 	x.receiveOnce(m.path(), engine.PeekLock)
 	x.forced = nil

@@ -214,7 +214,7 @@ func (x *walk) target(operation string) *message {
 	return one(x, by[s]...)
 }
 
-// removeGhosts removes ghosts whose key is used by a message of the model.
+// removeGhosts removes those removed messages from x.ghosts that exist in the model again.
 func (x *walk) removeGhosts() {
 	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
 		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })

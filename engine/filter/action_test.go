@@ -266,7 +266,8 @@ func TestActionSyntax(t *testing.T) {
 	})
 }
 
-// SET converts a value for a property that has a type.
+// SET converts the new value to the type of the property's present value. If it cannot be
+// converted, the property gets the new value with its own type.
 func TestConversion(t *testing.T) {
 	d := func(k value.Kind, s string) value.Value { return decimalOf(k, s) }
 	str, double := value.OfString, value.OfDouble

@@ -66,7 +66,8 @@ func TestIndexCollisions(t *testing.T) {
 	}
 }
 
-// TestIndexAgainstMatches matches random filters and messages with an index and one by one.
+// TestIndexAgainstMatches checks that an index finds the same random filters for a random message
+// as Matches, called for one filter after another.
 func TestIndexAgainstMatches(t *testing.T) {
 	d := drawer{rand.New(rand.NewPCG(18, 1))}
 	names := []string{"a", "A", "b", "c"}

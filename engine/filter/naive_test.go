@@ -273,8 +273,8 @@ func relate(a, b any) string {
 	return "differ"
 }
 
-// meet converts two numbers, at least one of them with a fraction, to floating point; small
-// means that they are float32. ok is false for anything else.
+// meet converts two numbers, at least one of which is not an integer, to floating point. small
+// reports that both are compared as float32. ok is false for any other operands.
 func meet(a, b any) (x, y float64, small, ok bool) {
 	rank := func(v any) int {
 		switch v.(type) {

@@ -18,7 +18,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// asks returns a broker on a store whose history contains these events.
+// asks opens a broker on a store whose history contains these events.
 func asks(t *testing.T, events []engine.Event) *broker.Broker {
 	t.Helper()
 	var s memory.Store
@@ -30,7 +30,7 @@ func asks(t *testing.T, events []engine.Event) *broker.Broker {
 	return brokertest.OpenOn(t, &s, broker.Options{}).Broker
 }
 
-// happened returns n events, always the same ones, in order.
+// happened returns n pseudo-random events, in order and the same ones at each call.
 func happened(n int) []engine.Event {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }

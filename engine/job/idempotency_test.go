@@ -50,8 +50,8 @@ func TestIdempotencyKey(t *testing.T) {
 	w.equal([]job.ID{begin(changed).ID, begin(changed).ID}, []job.ID{5, 6})
 }
 
-// late is the context of a caller that others overtake: as soon as its Done is called, they go
-// first.
+// late is a context whose Done first runs `others`, so that other callers overtake the caller that
+// uses the context.
 type late struct {
 	context.Context
 	others func()
@@ -95,7 +95,7 @@ func TestIdempotencyKeyOvertaken(t *testing.T) {
 	w.equal([]any{len(w.jobs.List()), w.b.Counts("other").Active}, []any{2, 40})
 }
 
-// If many callers start to send at the same time, each has its own job.
+// If many callers start to send at the same time, each gets its own job, and all messages are sent.
 func TestSendTogether(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})

@@ -132,7 +132,8 @@ func TestDeletionIsNotResumedByItself(t *testing.T) {
 	}
 }
 
-// keeping is a store that accepts only so many more commits that delete messages.
+// keeping is a store that accepts `more` further commits that delete messages, and refuses the
+// rest.
 type keeping struct {
 	engine.Store
 	more *atomic.Int64
@@ -303,8 +304,8 @@ func TestSteeringIsRemembered(t *testing.T) {
 	w.equal([]bool{moved["resumer"], moved["undoer"]}, []bool{true, true}) // the actor is the user who resumed it
 }
 
-// Undoing a job's extension leaves a message that was extended again since as it is. A message
-// that had no time to live of its own has none again (TTL-13).
+// The undo of a job's extension does not change a message that was extended again since. A message
+// that had no time to live of its own before the job has none again (TTL-13).
 func TestUndoOfExtendSkipsMessagesExtendedSince(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})

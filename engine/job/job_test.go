@@ -115,7 +115,7 @@ func TestChosenMessages(t *testing.T) {
 	w.equal(w.b.Counts("q").Active, 3)
 }
 
-// Messages that arrive while a job runs are not changed, nor those that return to their queue.
+// A job does not change messages that arrive after it was started.
 func TestNewcomersAreSpared(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})

@@ -37,7 +37,7 @@ func TestLongDescriptions(t *testing.T) {
 	w.equal(w.b.Rows("q/$DeadLetterQueue")[299].Message.Extra.Description == long, true)
 }
 
-// The maximum number of messages can be chosen even if their path is long.
+// A plan can list the maximum number of messages even if the path of their queue is long.
 func TestAsManyChosenAsCanBe(t *testing.T) {
 	w := start(t)
 	const q = "a-queue-of-the-department-that-has-long-names"
@@ -51,7 +51,7 @@ func TestAsManyChosenAsCanBe(t *testing.T) {
 	w.equal(w.jobs.List()[0].Plan.Messages[4999].Path, q+"/$DeadLetterQueue")
 }
 
-// A message that is chosen twice is changed once.
+// A message that is listed twice in a plan is changed once.
 func TestChosenTwice(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -63,8 +63,8 @@ func TestChosenTwice(t *testing.T) {
 	w.equal(w.b.Counts("other").Active, 2)
 }
 
-// The oldest job that can be undone can still be undone although the undo is itself one more
-// job.
+// The oldest of the jobs whose undo records are kept can still be undone, although the undo is
+// itself one more job.
 func TestUndoOfTheOldest(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
@@ -292,7 +292,8 @@ func TestCommitWithUnknownOutcome(t *testing.T) {
 	})
 }
 
-// The same holds if the job is cancelled before the store works again.
+// If the store committed a slice but returned an error, and the job is cancelled before the store
+// works again, a resumed job also continues after that slice.
 func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -349,7 +350,7 @@ func TestCancelledWhileTheStoreIsAway(t *testing.T) {
 	})
 }
 
-// unwritable is a store that is full after so many slices.
+// unwritable is a store that becomes full after it has committed this many slices of a job.
 type unwritable struct {
 	engine.Store
 	full   *atomic.Bool

@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/brokertest"
 )
 
-// TestUndoInParts undoes a record with more messages than fit in one slice, as when memory is
-// full: each message is in one slice.
+// TestUndoInParts checks that nextSlice returns each message of an undo record once, if the record
+// has more messages than it may return at a time, as when memory is full.
 func TestUndoInParts(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	b := brokertest.Open(t, broker.Options{})

@@ -66,7 +66,7 @@ func (w *world) send(to engine.Path, n int) {
 	w.b.SendContents(to, "x", all...)
 }
 
-// kill dead-letters some messages of a queue.
+// kill dead-letters all messages of a queue with this reason.
 func (w *world) kill(p engine.Path, reason string) {
 	w.Helper()
 	for _, r := range w.b.Rows(p) {

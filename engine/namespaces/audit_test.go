@@ -41,7 +41,7 @@ func (s *serverGroup) left() int {
 }
 
 // The owner of the server's own namespace audits the actions at all servers, in each server's
-// order, once. Without an owner, the next owner does.
+// order, once. Actions while no server owns it are audited by its next owner.
 func TestActionsAtAnyServerAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServerGroup(t, 0)

@@ -317,8 +317,8 @@ func TestBusyNamespacesStay(t *testing.T) {
 	})
 }
 
-// Servers that start together get their shares at once. A namespace that its intended server
-// does not take goes to another server.
+// Servers that start together get their shares at once. If the intended server does not take a
+// namespace, another server does.
 func TestEveryNamespaceHasAnOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServerGroup(t, 5)

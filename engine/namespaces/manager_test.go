@@ -92,7 +92,7 @@ func (c *catalogue) open(name string) (engine.Store, error) {
 	return s, nil
 }
 
-// A harbour is a Manager in a synctest bubble.
+// A harbour is a Manager in a synctest bubble, with its catalogue and its protocols.
 type harbour struct {
 	t         *testing.T
 	c         *catalogue
@@ -164,7 +164,7 @@ func (h *harbour) create(s namespaces.Spec) namespaces.Namespace {
 	return n
 }
 
-// is requires the Manager to have exactly these namespaces, with their states.
+// is requires the Manager to list exactly these namespaces, each as its name and its state.
 func (h *harbour) is(want ...string) {
 	h.t.Helper()
 	synctest.Wait()
@@ -393,8 +393,8 @@ func TestManagerRemove(t *testing.T) {
 	})
 }
 
-// A namespace that is being removed when the server ends does not block the end. They wait for
-// each other no longer than the watchers need.
+// A namespace that is being removed when the server ends does not block the end: the removal and
+// the end wait for each other no longer than the watchers need.
 func TestManagerEndsWhileOneIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
@@ -458,8 +458,8 @@ func TestManagerIsKnown(t *testing.T) {
 	})
 }
 
-// A namespace whose limits change is opened again with its contents, here and on other servers.
-// No client is told that it was removed.
+// A namespace whose limits change is opened again with its contents, on this server and on others.
+// Clients are notified of the reopening, and not of a removal.
 func TestManagerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.RefreshInterval = 2 * time.Second })

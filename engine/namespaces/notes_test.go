@@ -14,7 +14,8 @@ import (
 	"mayfly/engine/namespaces/namespacestest"
 )
 
-// A reader reads every second, and reports whether its last reading can still be trusted.
+// A NoteReader reads the notes every second. IsFresh reports whether its last reading is recent
+// enough to be trusted.
 func TestReaderReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b namespacestest.NoteStore
@@ -102,8 +103,8 @@ func (*stuck) Notes(ctx context.Context, _ string) ([]namespaces.Note, error) {
 	return nil, context.Cause(ctx)
 }
 
-// Concurrent callers share the failure of a reading. A caller that leaves meanwhile does not
-// fail the others.
+// Concurrent callers of Refresh share the failure of a reading. If the context of one of them ends
+// meanwhile, the others do not fail.
 func TestReaderThatCannotReadIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := namespaces.NewNoteReader(&stuck{}, "key", func([]namespaces.Note, time.Time) {}, slog.New(slog.DiscardHandler))

@@ -13,7 +13,7 @@ import (
 
 const now = engine.Instant(1_800_000_000_000) // 2027-01-15T08:00:00Z
 
-// A message is one to search, with its body.
+// A message is the row and the body of a message to search.
 type message struct {
 	row  engine.Row
 	body string

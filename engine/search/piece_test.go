@@ -113,7 +113,7 @@ func TestJSONPath(t *testing.T) {
 	}
 }
 
-// Wherever the cursor is, a proposal replaces a valid range of the text.
+// FuzzPieces checks that, wherever the cursor is, a proposal replaces a valid range of the text.
 func FuzzPieces(f *testing.F) {
 	for _, text := range []string{`-prop."a b":"c d",>5 state:de json[*].x:"\"`, "has:dlq -expiring:<5m,", "é:ü \xff"} {
 		f.Add(text, 7)

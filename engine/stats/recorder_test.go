@@ -13,7 +13,7 @@ func event(k engine.EventKind, path, to, reason string) engine.Event {
 	return engine.Event{Kind: k, Path: engine.Path(path), To: engine.Path(to), Reason: reason, Message: engine.Message{Key: 1}}
 }
 
-// at returns the instant that is so many seconds after a multiple of five minutes.
+// at returns the instant this many seconds after a fixed multiple of five minutes.
 func at(seconds int64) engine.Instant { return engine.Instant(300_000_000 + seconds*1000) }
 
 func TestCountsOfEvents(t *testing.T) {
@@ -56,8 +56,8 @@ func TestCountsOfEvents(t *testing.T) {
 	}
 }
 
-// TestLineKeepsDepthBetweenSteps takes two samples in one step and another much later, with
-// none between them.
+// TestLineKeepsDepthBetweenSteps takes two samples in one step and another much later: the points
+// between them have the depth of the later of the two.
 func TestLineKeepsDepthBetweenSteps(t *testing.T) {
 	r := New()
 	send := func() { r.Record(event(engine.EventSent, "q", "", "")) }
@@ -96,7 +96,8 @@ func TestLineKeepsDepthBetweenSteps(t *testing.T) {
 	}
 }
 
-// TestHourIsForgottenAfterAnHour also checks that the depth before the hour is kept.
+// TestHourIsForgottenAfterAnHour checks that counts older than an hour are dropped, and that the
+// depth at the beginning of the hour is kept.
 func TestHourIsForgottenAfterAnHour(t *testing.T) {
 	r := New()
 	for i := range int64(1000) {

@@ -6,8 +6,8 @@ import (
 	"mayfly/engine/template"
 )
 
-// A small draft does not become large in memory: the texts beside the body may not have more
-// letters together than one of them may.
+// The {{letters}} placeholders outside the body of a draft may make at most 1,048,576 letters in
+// all, so that a small draft does not become large in memory.
 func TestLettersOfADraft(t *testing.T) {
 	property := func(letters string) template.Property {
 		return template.Property{Name: "p", Value: "{{letters " + letters + "}}"}

@@ -102,7 +102,7 @@ func rule(properties string) string {
 	return in(`"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[{"Name":"r","Properties":{` + properties + `}}]}]}]`)
 }
 
-// TestReadTolerates reads unusual files that are accepted.
+// TestReadTolerates checks that unusual but valid files are accepted.
 func TestReadTolerates(t *testing.T) {
 	for name, file := range map[string]string{
 		"a byte order mark":          "\xef\xbb\xbf" + in(``),
@@ -333,7 +333,7 @@ func TestReadCounts(t *testing.T) {
 	}
 }
 
-// A file of another kind does not produce a page of problems.
+// The error of a file with many problems lists the first 50 and the number of the others.
 func TestProblemsAreCut(t *testing.T) {
 	_, err := topology.Read(strings.NewReader(in(`"Queues":[`+strings.Repeat(`1,`, 999)+`1]`)), topology.Options{})
 	if err == nil || strings.Count(err.Error(), "\n") != 50 || !strings.HasSuffix(err.Error(), "and 950 more") {

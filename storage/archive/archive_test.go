@@ -215,7 +215,7 @@ type fails struct{ err error }
 
 func (f fails) Write([]byte) (int, error) { return 0, f.err }
 
-// TestMemory writes, reads and restores a body of 100 MB with little memory.
+// TestMemory checks that writing, reading and restoring a body of 100 MiB allocates at most 8 MiB.
 func TestMemory(t *testing.T) {
 	const size = 100 << 20
 	queue := engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}

@@ -90,7 +90,8 @@ func TestGoodFile(t *testing.T) {
 	}
 }
 
-// TestWrongFrames reads files with correct checksums that Write never writes.
+// TestWrongFrames checks that files that Write never writes are refused although their checksums
+// are correct.
 func TestWrongFrames(t *testing.T) {
 	trailer := good[len(good)-1]
 	for name, tc := range map[string]struct {
@@ -212,7 +213,8 @@ func packed(t *testing.T, frames []byte) []byte {
 	return append(file.Bytes(), sum[:]...)
 }
 
-// TestEachFrameIsChecked changes a frame so that only its own checksum is wrong.
+// TestEachFrameIsChecked changes a frame so that only its own checksum is wrong: the error names
+// the frame.
 func TestEachFrameIsChecked(t *testing.T) {
 	frames := func(change func([]byte)) []byte {
 		text := good[0].text
@@ -254,7 +256,7 @@ func TestLengthsAreNotBelieved(t *testing.T) {
 	}
 }
 
-// FuzzRead reads any file.
+// FuzzRead checks that any file is either refused or read to its last byte.
 func FuzzRead(f *testing.F) {
 	f.Add(sealed(f, good...))
 	f.Add(sealed(f))

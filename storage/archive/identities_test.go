@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestIdentities maps identities of several epochs into one.
+// TestIdentities checks that identities of several epochs are mapped to identities of one epoch in
+// the same order, that new identities are higher, and that unknown ones are reported.
 func TestIdentities(t *testing.T) {
 	const epoch = 1 << counterBits
 	var i identities

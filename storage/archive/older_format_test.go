@@ -10,7 +10,8 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// TestOlder restores a backup from a version whose SQLite stores had format 6.
+// TestOlder checks that a backup from a version whose SQLite stores had format 6 is read and
+// restored completely.
 func TestOlder(t *testing.T) {
 	file, err := os.ReadFile("testdata/older.backup")
 	if err != nil {

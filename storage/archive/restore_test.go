@@ -115,7 +115,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestBatchesOfMemory restores many sessions and remembered MessageIds.
+// TestBatchesOfMemory restores many sessions and remembered MessageIds, and checks that the
+// batches are bounded and contain all of them.
 func TestBatchesOfMemory(t *testing.T) {
 	from := new(memory.Store)
 	b := &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}}}
@@ -222,7 +223,8 @@ func (d *dropping) Commit(ctx context.Context, b *engine.Batch) error {
 	return d.Store.Commit(ctx, b)
 }
 
-// TestFileChanges replaces the file before it is read the second time.
+// TestFileChanges replaces the file between Check and Restore: Restore fails, and the store is
+// reported as incomplete.
 func TestFileChanges(t *testing.T) {
 	for name, other := range map[string][]byte{
 		"another backup": backup(t, random(t, drawer(t), 3)),

@@ -107,7 +107,7 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// TestWrong changes one thing in a namespace without faults.
+// TestWrong changes one thing in a namespace without faults, and requires the finding about it.
 func TestWrong(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*source)
@@ -217,7 +217,8 @@ func remembering() source {
 	}}
 }
 
-// TestWrongMemory changes one thing in sessions or remembered MessageIds.
+// TestWrongMemory changes one thing in sessions or remembered MessageIds, and requires the finding
+// about it.
 func TestWrongMemory(t *testing.T) {
 	r, err := inspect.Store(t.Context(), remembering())
 	if want := (archive.Counts{Queues: 1, Topics: 1, Subscriptions: 1, Meters: 1, Sessions: 3, Seen: 2, Contents: 1, Messages: 1}); err != nil || !r.Sound() || r.Counts != want {

@@ -6,7 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestHistoryIsBounded adds more events than the history keeps.
+// TestHistoryIsBounded checks that the oldest routine events are dropped when the history has more
+// than maxRoutineEvents of them, and that audit events are kept.
 func TestHistoryIsBounded(t *testing.T) {
 	var s Store
 	if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Audit: []engine.Event{{N: 1, At: 1, Audit: true}}}); err != nil {
@@ -29,7 +30,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestForgetAudit trims the history so far that audit events are dropped too.
+// TestForgetAudit checks that a history that is trimmed to few bytes drops audit events too.
 func TestForgetAudit(t *testing.T) {
 	var s Store
 	for i := range uint64(10) {

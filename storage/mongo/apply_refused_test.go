@@ -63,7 +63,7 @@ func TestCommitsWaitForSpaceInVain(t *testing.T) {
 	})
 }
 
-// An owner keeps what a reader that never ends may read for an hour.
+// An owner keeps the data of a reader that never closes for maxSnapshotAge, and no longer.
 func TestALookIsHeededForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on, began := new(toy), time.Now()

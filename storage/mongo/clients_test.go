@@ -82,7 +82,7 @@ func (g *gate) count(n int) {
 	g.most = max(g.most, g.now)
 }
 
-// eventually waits for is to return true, and reports whether it did within some time.
+// eventually calls `is` until it returns true, and reports whether it did so in time.
 func eventually(is func() bool) bool {
 	for range 1000 {
 		if is() {

@@ -14,7 +14,8 @@ import (
 	"mayfly/engine"
 )
 
-// closed requires that Close returns at once although a call is in progress.
+// closed requires that Close returns without an error although a call is in progress. It must be
+// called in a synctest bubble.
 func closed(t *testing.T, s *Store) {
 	t.Helper()
 	done := make(chan error, 1)

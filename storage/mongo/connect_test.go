@@ -17,7 +17,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// quick has time-outs within which any server that answers at all has answered.
+// quick sets short time-outs, which are still long enough for any server that answers at all.
 const quick = "serverSelectionTimeoutMS=3000&connectTimeoutMS=2500"
 
 // sentence returns the error of connect, and checks that neither it nor the log contains a
@@ -105,7 +105,7 @@ func TestConnectToShards(t *testing.T) {
 	}
 }
 
-// TestUnreachableServer tests the error when there is no server to connect to.
+// TestUnreachableServer tests the errors of connect if no MongoDB server answers at the address.
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	closed := listen(t)

@@ -43,8 +43,8 @@ func closeAfter(t *testing.T, d *database) {
 	})
 }
 
-// Changes are acknowledged by a majority and attempted once. Reads see at least all
-// acknowledged changes.
+// Whatever the connection string says, changes require the acknowledgement of a majority and are
+// not retried by the driver, and reads use the read concern "majority".
 func TestConcerns(t *testing.T) {
 	f := startFake(t)
 	f.hello = helloPrimary(f.host)

@@ -81,8 +81,8 @@ func (r *remembering) remembers(documents int, numbers ...uint64) {
 	}
 }
 
-// late writes former documents again, as an owner does that does not know that it has lost the
-// namespace, or as a request does that was sent twice.
+// late writes former documents again, as does an owner that has not noticed the loss of the
+// namespace, or a request that is sent twice.
 func (r *remembering) late(docs []toyDocument) {
 	r.Helper()
 	for _, d := range docs {
@@ -255,7 +255,7 @@ func TestMemoryThatPasses(t *testing.T) {
 	})
 }
 
-// Many documents that were dropped at once are deleted in slices.
+// If more than sweptOnce documents are dropped at once, all of them are deleted.
 func TestForgottenInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
@@ -272,7 +272,7 @@ func TestForgottenInSlices(t *testing.T) {
 	})
 }
 
-// A sweep that fails is not retried at once.
+// A sweep that fails is retried later, but not at once.
 func TestForgottenSweepFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}

@@ -36,8 +36,8 @@ func fixture() (first, second *engine.Batch, events []engine.Event) {
 	return first, second, []engine.Event{{N: 3, Kind: engine.EventSent, At: 1784000000300, Subqueue: 1<<40 | 1, Path: "orders"}}
 }
 
-// TestOlderDocuments opens a namespace that was written by a version whose SQLite stores had
-// format 6.
+// TestOlderDocuments checks that a namespace that was written by a version whose SQLite stores had
+// format 6 is read completely.
 func TestOlderDocuments(t *testing.T) {
 	first, second, events := fixture()
 	wanted := new(memory.Store)

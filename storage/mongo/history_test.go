@@ -22,7 +22,8 @@ func (s strict) Apply(ctx context.Context, in collection, changes []change) erro
 	return s.server.Apply(ctx, in, changes)
 }
 
-// The largest possible topic can be deleted: its event must not block later events.
+// The deletion of the largest possible topic is applied although its event, with all rules, is
+// larger than a document may be.
 func TestAnEventThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), strict{new(toy)}, nil, timed(Options{}))
@@ -52,7 +53,8 @@ func TestAnEventThatIsTooLarge(t *testing.T) {
 	})
 }
 
-// The store removes events before the TTL index would, so that its count of bytes is right.
+// The store removes events before the TTL index would, so that its count of their bytes stays
+// right.
 func TestForgetComesBeforeTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keep = 10 * time.Minute

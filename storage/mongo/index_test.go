@@ -334,7 +334,8 @@ func TestIndexesAfterAnInterruptedRun(t *testing.T) {
 	t.Errorf("the indexes are not complete after %d steps", steps)
 }
 
-// Another server drops and creates the same indexes at the same time.
+// If another server drops and creates the same indexes at the same time, ensureIndexes succeeds,
+// unless the other server never stops.
 func TestIndexesAgainstAnother(t *testing.T) {
 	old := bson.D{{Key: "name", Value: "mayfly_path"}, {Key: "key", Value: bson.D{{Key: "x", Value: 1}}}}
 	for name, tc := range map[string]struct {

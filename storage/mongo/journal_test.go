@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// A slow server needs time for each document of some collections.
+// A slow server takes the given time for each document of some collections.
 type slow struct {
 	server
 	takes map[collection]time.Duration

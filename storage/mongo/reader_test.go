@@ -10,8 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// The data that a reader has begun to read is kept when the owner dies: the next owner does not
-// delete it either, from its first moment on, until the reader closes.
+// When an owner dies, the next owner also keeps the data that a reader has begun to read, from the
+// moment it owns the namespace until the reader closes.
 func TestTheNextOwnerKeepsWhatIsBeingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)

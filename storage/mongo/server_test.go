@@ -14,7 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The toy fulfils the contract of server, and so does a client whose network and process work.
+// TestToy checks that a toy fulfils the contract of server, and so does a client whose network and
+// process work.
 func TestToy(t *testing.T) {
 	for name, test := range serverTests() {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +260,7 @@ func rangeMatch(t *testing.T, s server) {
 	want(t, nil, idsOf(t, s, journal, r))
 }
 
-// The range is longer than a batch of the cursor.
+// rangeLong reads a range of more documents than a batch of the cursor contains.
 func rangeLong(t *testing.T, s server) {
 	var ids []string
 	var changes []change
@@ -307,8 +308,8 @@ func applyVersions(t *testing.T, s server) {
 	}
 }
 
-// A change whose version is too low, or that was made before, does not affect the others in its
-// batch.
+// applyMany checks that a change whose version is too low, or that was made before, does not
+// prevent the other changes of its batch.
 func applyMany(t *testing.T, s server) {
 	apply(t, s, versioned(t, "a/2", 9, 90), versioned(t, "a/4", 9, 90))
 	var changes []change
@@ -343,7 +344,8 @@ func applyInsert(t *testing.T, s server) {
 	}
 }
 
-// A tombstone contains nothing of the message.
+// applyWhole checks that a change replaces the whole document, so that a tombstone contains nothing
+// of the message.
 func applyWhole(t *testing.T, s server) {
 	apply(t, s, versioned(t, "a/1", 1, 1))
 	apply(t, s, change{id: "a/1", version: 2, doc: document(t, field("_id", "a/1"), field("v", int64(2)))})
@@ -434,7 +436,7 @@ func purgeSome(t *testing.T, s server) {
 	want(t, []string{"b/1"}, idsOf(t, s, messages, within("b")))
 }
 
-// No request is sent after the caller's context has ended.
+// afterTheEnd checks that no request is sent after the caller's context has ended.
 func afterTheEnd(t *testing.T, s server) {
 	put(t, s, journal, "a/1")
 	ctx, cancel := context.WithCancel(t.Context())

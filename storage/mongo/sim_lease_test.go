@@ -75,8 +75,8 @@ func (p pair) succeeded(rival <-chan *Store, c *client, former *Store, circumsta
 
 // An owner that receives nothing for a while repeats its heartbeat. For other servers the
 // repetitions look like the first heartbeat that arrived, so they must not extend the lease.
-// Then one answer arrives, if the owner sends a request at that moment, and the owner is cut
-// off.
+// After that one answer may arrive, namely to a request that the owner sends at that moment, and
+// then the owner is cut off.
 func TestARepeatedBeatIsNoNewOne(t *testing.T) {
 	for deaf := pairLease / 10; deaf < 3*pairLease/4; deaf += pairLease / 10 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -91,7 +91,8 @@ func TestARepeatedBeatIsNoNewOne(t *testing.T) {
 	}
 }
 
-// The lease runs from before the request, not from its answer.
+// If the answers to heartbeats are late, the lease runs from before each request, not from its
+// answer.
 func TestAnAnswerIsLate(t *testing.T) {
 	for lag := pairLease / 20; lag < pairLease/2; lag += pairLease / 20 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -120,7 +121,7 @@ func (d *deafClaim) Insert(ctx context.Context, in collection, doc bson.Raw) err
 	return d.client.Insert(ctx, in, doc)
 }
 
-// The same holds if the answer to the claim is late.
+// If the answer to the claim of an epoch is late, the lease also runs from before the request.
 func TestAClaimIsAnsweredLate(t *testing.T) {
 	for deaf := pairLease / 10; deaf < pairLease; deaf += pairLease / 20 {
 		inPair(t, func(p pair, phase time.Duration) {

@@ -34,7 +34,7 @@ func must(err error) {
 	}
 }
 
-// put adds a record. The text of a message begins with its subqueue and its content.
+// put adds or replaces a record. The text of a message begins with its subqueue and its content.
 func (t truth) put(r engine.Record) {
 	switch r := r.(type) {
 	case engine.Clock: // the judge checks it
@@ -357,7 +357,8 @@ func (j *judge) parted(epoch uint64) {
 	}
 }
 
-// acts checks an owner for which Owned has just returned true.
+// acts reports a violation if Owned has just returned true for the owner of this epoch although
+// another process owns a later one. It does nothing if clocks may be wrong.
 func (j *judge) acts(epoch uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -242,7 +242,8 @@ func (b *broker) work() bool {
 	return true
 }
 
-// act acts as an owner does that does not ask MongoDB, as long as Owned returns true.
+// act calls Owned, as an owner does before an action without a request to MongoDB, and lets the
+// judge check the owner if Owned returns true.
 func (b *broker) act() {
 	if b.s.Owned() {
 		b.judge.acts(b.epoch)

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine"
 )
 
-// A refusing server refuses inserts into a collection after the first few.
+// A refusing server refuses inserts into the collection `in` after the first `left` of them.
 type refusing struct {
 	server
 	in   collection

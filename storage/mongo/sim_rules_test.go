@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// A dawdling server runs the deletes of a collection much later.
+// A dawdling server delays the deletes in the collection `in`.
 type dawdling struct {
 	server
 	in collection

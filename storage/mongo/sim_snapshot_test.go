@@ -50,14 +50,14 @@ func (l *looker) look(c *client) {
 	}
 }
 
-// sure returns the serial of the last commit acknowledged as durable.
+// sure returns the serial number of the last commit that was acknowledged as durable.
 func (j *judge) sure() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.durable
 }
 
-// begun returns the serial of the last commit that was started.
+// begun returns the serial number of the last commit that was started.
 func (j *judge) begun() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -71,7 +71,8 @@ func (j *judge) glanced(g glance) {
 	j.tally.glances++
 }
 
-// compare judges all glances, once it is known which commits survived.
+// compare checks all glances against the commits that survived, and reports those that differ. It
+// must be called when it is certain which commits survived.
 func (j *judge) compare() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

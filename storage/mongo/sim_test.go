@@ -411,8 +411,8 @@ func TestProtocol(t *testing.T) {
 	protocol(t, plan{}, 2000)
 }
 
-// This holds even if clocks are very wrong, but then two processes may believe for a while that
-// they own the namespace.
+// If clocks are very wrong, TestProtocol's requirements still hold, except that two processes may
+// believe for a while that they own the namespace.
 func TestProtocolWithWrongClocks(t *testing.T) {
 	protocol(t, plan{clocks: true}, 300)
 }

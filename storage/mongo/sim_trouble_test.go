@@ -10,7 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// Each kind of trouble has the described effect on an insert.
+// TestTrouble checks the effect of each kind of simulated trouble on an insert: its error, its
+// duration, and when the document exists.
 func TestTrouble(t *testing.T) {
 	const certain = 10_000
 	for name, tc := range map[string]struct {

@@ -31,8 +31,8 @@ func empty(t *testing.T, s *Store, tables ...string) {
 	}
 }
 
-// TestSweep drops a queue with many messages, rules, sessions and MessageIds, and checks the
-// tables afterwards, also when the next process does the sweep.
+// TestSweep drops a subscription with many messages, rules, sessions and MessageIds: a sweep, by
+// the same process or the next, deletes all of its rows and none of another entity.
 func TestSweep(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("reopened ", again), func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestStagedAndForgotten stages bodies to which no content refers later.
+// TestStagedAndForgotten stages bodies to which no content refers later. They are swept once no
+// content can refer to them any more, and bodies in use are not.
 func TestStagedAndForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
@@ -130,8 +131,9 @@ func TestStagedAndForgotten(t *testing.T) {
 	empty(t, s, "loose", "body", "chunk", "large", "content")
 }
 
-// TestStagedAndRefused drops bodies, small and large, that never had a content, because their
-// messages were refused or sent to a topic without subscriptions.
+// TestStagedAndRefused checks that bodies, small and large, that are dropped without ever having
+// had a content leave nothing in the store. Their messages were refused, or sent to a topic without
+// subscriptions.
 func TestStagedAndRefused(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	drop := &engine.Batch{Hard: true, Now: 1}
@@ -151,7 +153,8 @@ func TestStagedAndRefused(t *testing.T) {
 	}
 }
 
-// TestCompaction fills a file, empties it and opens it again.
+// TestCompaction checks that a store from which most records were dropped is smaller after it is
+// closed and opened again.
 func TestCompaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
@@ -193,8 +196,8 @@ func size(t *testing.T, path string) int64 {
 	return f.Size()
 }
 
-// TestLogRestarts writes several times the maximum size of the log, partly in hard batches: a
-// disk that is slow to move the log is equally slow to write more.
+// TestLogRestarts writes several times the maximum size of the log, partly in hard batches: the
+// log does not grow beyond twice that maximum.
 func TestLogRestarts(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	body := strings.Repeat("x", 100_000)

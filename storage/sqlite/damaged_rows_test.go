@@ -25,8 +25,8 @@ func spoil(t *testing.T, path, text string) {
 	}
 }
 
-// looked returns the damage that a snapshot's check finds in the store, and the rows that were
-// set aside.
+// looked opens a snapshot of the store at path, and returns the damage that Integrity finds and
+// the rows that were set aside.
 func looked(t *testing.T, path string) (wrong, aside string) {
 	t.Helper()
 	l, err := OpenSnapshot(t.Context(), path, Options{})
@@ -44,7 +44,7 @@ func looked(t *testing.T, path string) (wrong, aside string) {
 	return strings.Join(all, "\n"), strings.Join(lines, "\n")
 }
 
-// loadedByLook returns the error of loading a snapshot.
+// loadedByLook returns the error of loading a snapshot of the store at path.
 func loadedByLook(t *testing.T, path string) (err error) {
 	t.Helper()
 	l, err := OpenSnapshot(t.Context(), path, Options{})

@@ -18,7 +18,8 @@ func rowsOf(h engine.SubqueueID, from, to uint64) (rows []engine.SeenIDs) {
 	return rows
 }
 
-// seeing opens a store with many rows for one entity, and a few for another.
+// seeing opens a store in which the entity `seer` has this many rows of MessageIds, and another
+// entity has three.
 func seeing(t *testing.T, path string, rows uint64) *Store {
 	t.Helper()
 	s := openAt(t, path, Options{})
@@ -58,8 +59,9 @@ func forgets(t *testing.T, s *Store, through uint64, see ...engine.SeenIDs) {
 	mustCommit(t, s, &engine.Batch{Hard: true, Now: 2, DropSeen: []engine.SeenIDsThrough{{Subqueue: seer, N: through}}, Seen: see})
 }
 
-// TestOutdated drops more rows than a commit deletes. From then on they are invisible in this
-// process, the next one and the view, and are deleted from the file in slices.
+// TestOutdated drops more rows than a commit deletes: the dropped rows are invisible at once, in
+// this process, the next one and the view, and are deleted from the file a limited number at a
+// time.
 func TestOutdated(t *testing.T) {
 	const rows = 3*sweptSeen + 5
 	path := filepath.Join(t.TempDir(), "store")
@@ -125,8 +127,9 @@ func TestOutdatedBySlices(t *testing.T) {
 	empty(t, s, "outdated", "seen WHERE holder = 7")
 }
 
-// TestNumbersAreReused uses numbers again while the former rows are still being deleted, in the
-// next process or after the rollback of a batch.
+// TestNumbersAreReused uses numbers again while former rows with higher numbers are still in the
+// file, as the next process does, or a broker after the rollback of a batch: only the new rows
+// exist.
 func TestNumbersAreReused(t *testing.T) {
 	for _, first := range []uint64{1, 5, 3 * sweptSeen} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
@@ -147,7 +150,8 @@ func TestNumbersAreReused(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyond drops rows up to a number that is higher than all.
+// TestNumbersBeyond drops the rows of an entity up to the highest possible number: all of them are
+// dropped, and none of another entity.
 func TestNumbersBeyond(t *testing.T) {
 	s := seeing(t, filepath.Join(t.TempDir(), "store"), 3)
 	forgets(t, s, ^uint64(0))
@@ -155,7 +159,8 @@ func TestNumbersBeyond(t *testing.T) {
 	sameAs(t, "numbers of another", []uint64{1, 2, 3}, numbersSeen(t, s, 9))
 }
 
-// TestTornDigests reads a row that was shortened.
+// TestTornDigests reads a row whose digests were shortened by a byte: Load returns an error that
+// names the row.
 func TestTornDigests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	seeing(t, path, 3).Close()

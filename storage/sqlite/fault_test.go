@@ -175,8 +175,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestRollback lets a transaction fail in the middle, in a way in which SQLite does not roll it
-// back by itself.
+// TestRollback lets a transaction fail with an error after which SQLite does not roll it back by
+// itself: nothing of it is applied, and the same batch can be committed afterwards.
 func TestRollback(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	mustCommit(t, s, batchOf(1, 10))

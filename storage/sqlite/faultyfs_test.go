@@ -42,7 +42,8 @@ func newFaultyFS(t *testing.T) *faultyFS {
 	return f
 }
 
-// on makes every operation call hook, and fail with its error.
+// on makes every write and flush call hook first, and fail with the error that it returns. nil
+// removes the hook.
 func (f *faultyFS) on(hook func(op operation) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,8 +102,8 @@ func (f *faultyFile) SizeHint(size int64) error {
 	return f.osFile.SizeHint(size)
 }
 
-// fill writes files without SQLite. As on a full disk, the former content of the file is lost
-// first.
+// fill replaces the file at path by size zero bytes. If there is no room for them, it removes the
+// file and returns an error.
 func (f *faultyFS) fill(path string, size int) error {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return err

@@ -53,8 +53,8 @@ func TestLogDeletedBeforeClose(t *testing.T) {
 	}
 }
 
-// TestKilledWhileMaking opens what a server leaves when it is killed while it creates a store:
-// an empty file, which is not a store that has lost its content.
+// TestKilledWhileMaking checks that the empty file of a server that was killed while it created a
+// store is opened as a new store, and that a store that has lost its content is not.
 func TestKilledWhileMaking(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	for name, content := range map[string]string{path: "", path + ".lock": making + "4711\n"} {
@@ -77,7 +77,7 @@ func TestKilledWhileMaking(t *testing.T) {
 }
 
 // TestCutBeforeClose truncates a store and closes it before the watcher checks. Close does not
-// move the log into the rest, which would then look like a store.
+// move the log into the truncated file, which would then look like a store.
 func TestCutBeforeClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})

@@ -120,8 +120,8 @@ func batchFrom(records []engine.Record) *engine.Batch {
 	return b
 }
 
-// TestFormats opens a store of each format that can be read. testdata/format-6.gz was written by
-// the last version that wrote this format.
+// TestFormats checks that a store of each format that can be read is read completely.
+// testdata/format-6.gz was written by the last version that wrote this format.
 func TestFormats(t *testing.T) {
 	if os.Getenv(writeTestdata) != "" {
 		writeFormat(t, fileOf(current().version))
@@ -182,9 +182,8 @@ func testFormat(t *testing.T, version int64) {
 	}
 }
 
-// TestOldOrdering opens a store from when SupportOrdering was false by default for topics too,
-// with topics that have it and topics that do not. Values that were set explicitly since then
-// are kept.
+// TestOldOrdering opens a store from when SupportOrdering was false by default for topics too: all
+// its topics have true, whether or not they had it then. Values that were set since then are kept.
 func TestOldOrdering(t *testing.T) {
 	path := unpacked(t, 6) // rows of this format have no checksums
 	raw(t, path, "CREATE TABLE topic AS SELECT * FROM entity WHERE path = 'Prices'; UPDATE topic SET id = 99, path = 'Old', support_ordering = 1; INSERT INTO entity SELECT * FROM topic; DROP TABLE topic")
@@ -353,7 +352,8 @@ func TestOlderFiles(t *testing.T) {
 	}
 }
 
-// TestMigration upgrades a store to two future formats.
+// TestMigration upgrades a store by two future formats. A failing step changes nothing. After the
+// upgrade older versions refuse the store, and the file in the former format is kept beside it.
 func TestMigration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "it's a store")
 	s := openAt(t, path, Options{})

@@ -93,7 +93,8 @@ func TestHistorySize(t *testing.T) {
 	}
 }
 
-// TestPages searches for rare events among many, and at the edges of pages.
+// TestPages checks that queries find rare events among many, also those next to the boundary of two
+// pages.
 func TestPages(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	events := eventsAt(1000, 2*pageRows)
@@ -160,7 +161,7 @@ func TestHistoryQueryPlan(t *testing.T) {
 	}
 }
 
-// TestCorruptEvent checks that the error identifies the event.
+// TestCorruptEvent checks that the error of a corrupt event identifies the event.
 func TestCorruptEvent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})

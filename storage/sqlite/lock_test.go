@@ -16,7 +16,8 @@ import (
 
 const holdVar = "MAYFLY_TEST_HOLD"
 
-// TestOneProcess opens a store that another process has open, then kills that process.
+// TestOneProcess checks that a store that another process has open cannot be opened, and that it
+// can be when that process was killed.
 func TestOneProcess(t *testing.T) {
 	if path := os.Getenv(holdVar); path != "" {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{})

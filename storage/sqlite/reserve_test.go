@@ -70,8 +70,9 @@ func hasReserve(t *testing.T, path string) bool {
 	return err == nil
 }
 
-// TestFullWithShortLog deletes from a store whose log has no free room when the disk becomes
-// full. The deletes fit into the reserve only if the log is moved into the store repeatedly.
+// TestFullWithShortLog checks that all messages can be deleted from a store whose log has no free
+// room when the disk becomes full. The deletes fit into the reserve only if the log is moved into
+// the store repeatedly.
 func TestFullWithShortLog(t *testing.T) {
 	d, disk := newSmallDisk(t)
 	s := openAt(t, d.Path, Options{disk: disk})

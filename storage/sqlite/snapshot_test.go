@@ -42,7 +42,7 @@ func collected[T any](t *testing.T, all func(func(T, error) bool)) (got []T) {
 	return got
 }
 
-// waiting returns the number of messages.
+// waiting returns the number of messages in a store.
 func waiting(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	for _, r := range collected(t, s.Load(t.Context())) {
@@ -209,7 +209,8 @@ func TestSnapshotWithoutAnOwner(t *testing.T) {
 	}
 }
 
-// TestSnapshotAfterACrash reads what a killed process left, most of it still in the log.
+// TestSnapshotAfterACrash checks that snapshots see everything that a killed process has stored,
+// most of it still in the log, and do not change the files.
 func TestSnapshotAfterACrash(t *testing.T) {
 	dir, crashed := t.TempDir(), t.TempDir()
 	filled(t, filepath.Join(dir, "store"))
@@ -314,7 +315,7 @@ func TestSnapshotIsInterrupted(t *testing.T) {
 	sees(t, l)
 }
 
-// TestIntegrity overwrites a page of messages with zeros.
+// TestIntegrity overwrites a page of messages with zeros: Integrity reports the damage.
 func TestIntegrity(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	if err := filled(t, path).Close(); err != nil {

@@ -78,7 +78,8 @@ func TestCompactRefuses(t *testing.T) {
 	sees(t, lookAt(t, path))
 }
 
-// TestLargeVacuum compacts a store that is copied through a file.
+// TestLargeVacuum compacts a store that is so large that it is copied through a file, and cancels
+// another vacuum: no message is lost.
 func TestLargeVacuum(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := filled(t, path)

@@ -15,7 +15,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestViews reads an open store through the views, as people do.
+// TestViews checks the rows of the views that people use to read a store, while it is open.
 func TestViews(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	at := engine.At(time.Date(2026, 7, 14, 10, 4, 12, 345e6, time.UTC))

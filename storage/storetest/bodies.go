@@ -103,7 +103,8 @@ func seekAndRead(r io.ReadSeeker, body []byte, at int) error {
 	return nil
 }
 
-// testBodyDropped reads bodies whose content is dropped while they are being read.
+// testBodyDropped drops contents while their bodies are being read. The reads must return the whole
+// bodies, and later reads must fail with engine.ErrMessageNotFound.
 func testBodyDropped(t *testing.T, o Open) {
 	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	for i, n := range []int{10, 900_000, 3_000_000} {

@@ -50,8 +50,8 @@ func testDropHolders(t *testing.T, o Open, messages int) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testMessageBack drops messages that are stored again under the same keys with new contents,
-// as when editing a message is undone.
+// testMessageBack checks that a dropped message can be stored again under the same key with another
+// content, as when the edit of a message is undone.
 func testMessageBack(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
 	do := func(b *engine.Batch) {
@@ -83,7 +83,7 @@ func testMessageBack(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testSessions sets, clears and again sets session states.
+// testSessions checks that session states can be set, cleared and set again.
 func testSessions(t *testing.T, o Open) {
 	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {
@@ -111,7 +111,7 @@ func testSessions(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testSettings sets, drops and again sets settings, which belong to no entity.
+// testSettings checks that settings, which belong to no entity, can be set, dropped and set again.
 func testSettings(t *testing.T, o Open) {
 	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {
@@ -136,7 +136,8 @@ func testSettings(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testSeen adds rows of MessageIds and drops them from the first on, few and many at once.
+// testSeen adds rows of MessageIds and drops them from the first on, few and many at once. The
+// store must contain exactly the others.
 func testSeen(t *testing.T, o Open, rows int) {
 	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {

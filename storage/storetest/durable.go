@@ -85,7 +85,7 @@ func messages(t *testing.T, s engine.Store) (n int) {
 	return n
 }
 
-// testTwoServers opens an open store again by every name that it can have.
+// testTwoServers checks that an open store cannot be opened again, by whatever name or link.
 func testTwoServers(t *testing.T, f Files) {
 	replace := func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) }
 	for name, another := range map[string]func(path string) (string, error){
@@ -247,8 +247,8 @@ func testVanish(t *testing.T, f Files) {
 	}
 }
 
-// testEmptied opens an empty or missing file beside which a server has left other files of the
-// store.
+// testEmptied checks that an empty or missing file beside which a server has left other files of
+// the store is not opened as a new store.
 func testEmptied(t *testing.T, f Files) {
 	for name, spoil := range map[string]func(t *testing.T, path string) error{
 		"beside a lock": func(_ *testing.T, path string) error {

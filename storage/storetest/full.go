@@ -43,7 +43,8 @@ func testDiskFillsUp(t *testing.T, f Files) {
 	CheckBatches(t, o(), sent...)
 }
 
-// testStartOnFullDisk opens a store that was closed, or killed, on a disk without free space.
+// testStartOnFullDisk opens a store that was closed, or whose server was killed, on a disk without
+// free space. It must have all acknowledged messages, refuse others, and accept deletions.
 func testStartOnFullDisk(t *testing.T, f Files) {
 	for name, leave := range map[string]func(t *testing.T, d *Disk, s engine.Store){
 		"closed": func(t *testing.T, _ *Disk, s engine.Store) { closeStore(t, s) },

@@ -212,7 +212,8 @@ func testHistory(t *testing.T, o Open, n int) {
 	}
 }
 
-// testHistoryPages reads each page from where the previous page ended.
+// testHistoryPages checks that pages, each read from the end of the previous one, contain every
+// matching event once.
 func testHistoryPages(t *testing.T, o Open, n int) {
 	c := newChronicle(t)
 	s := c.fill(t, o, n)
@@ -235,7 +236,8 @@ func testHistoryPages(t *testing.T, o Open, n int) {
 	}
 }
 
-// testAuditWithBatch commits batches with audit events, some of which fail.
+// testAuditWithBatch checks that audit events are in the history if their batch was committed, and
+// are not if its commit failed.
 func testAuditWithBatch(t *testing.T, o Open) {
 	s := open(t, o)
 	audit := func(n uint64) []engine.Event {
@@ -262,7 +264,8 @@ func testAuditWithBatch(t *testing.T, o Open) {
 	}
 }
 
-// testRememberTwice adds events twice, as after an error with an unknown outcome.
+// testRememberTwice adds events twice, as after an error with an unknown outcome. The history must
+// contain each once.
 func testRememberTwice(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := open(t, o)
@@ -300,8 +303,9 @@ func testForgetEarly(t *testing.T, o Open) {
 	}
 }
 
-// testForgetOldest uses events of a little more than a thousand bytes, and allows a range of
-// results, because stores may count sizes differently.
+// testForgetOldest checks that TrimEvents deletes the oldest events, and audit events after all
+// others, until the history fits into the bound. Events have a little more than a thousand bytes
+// each. A range of results is allowed, because stores may count sizes differently.
 func testForgetOldest(t *testing.T, o Open) {
 	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	n := uint64(0)
@@ -357,7 +361,8 @@ func testForgetOldest(t *testing.T, o Open) {
 	}
 }
 
-// testHistoryHeld advances many iterations in turns, and stops them before their end.
+// testHistoryHeld advances many iterations in turns while batches are committed, and stops them
+// before their end. Each iteration must yield the events that existed when it began.
 func testHistoryHeld(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := c.fill(t, o, 120)

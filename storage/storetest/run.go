@@ -45,7 +45,7 @@ func extentOf(t *testing.T, options []Option) workShare {
 	return x
 }
 
-// of returns the share of n, at least least.
+// of returns n divided by x.part, but not less than `least`.
 func (x workShare) of(n, least int) int { return max(n/x.part, least) }
 
 // Run tests a driver. openNew creates a new store, which is empty and separate from all others.
@@ -137,7 +137,8 @@ func testEmpty(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testFields commits records with random values in every field.
+// testFields commits records with random values in every field. The store must return them
+// unchanged, also when it is reopened.
 func testFields(t *testing.T, o Open, batches int) {
 	d := enginetest.NewGenerator(seed(t))
 	s, want := open(t, o), newState()

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/namespaces"
 )
 
-// Max is how many namespaces there may be besides the server's own.
+// Max is the maximum number of namespaces besides the server's own.
 const Max = 3
 
 // Open returns a Manager with only the namespace default. store returns the store of each

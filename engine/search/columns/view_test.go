@@ -202,7 +202,7 @@ func TestMostViews(t *testing.T) {
 	}
 }
 
-// Settings that cannot be parsed are omitted from the list, and not changed.
+// Stored views that cannot be parsed are omitted from the list, and their settings are not changed.
 func TestStoredViewsAreChecked(t *testing.T) {
 	b := open(t, lasting{new(memory.Store)})
 	ctx := t.Context()

@@ -127,8 +127,8 @@ func TestExaminedInPart(t *testing.T) {
 	}
 }
 
-// Messages without a group, because there are too many groups, and messages of a group in
-// further subqueues than are listed, are counted.
+// With more than maxGroups groups, the report counts the messages without a group. With more than
+// maxEntities subqueues in a group, it counts the messages in the subqueues that it does not list.
 func TestTooManyToTellApart(t *testing.T) {
 	b := open(t)
 	var texts []string

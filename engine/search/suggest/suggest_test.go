@@ -38,7 +38,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// proposed returns the proposals at the end of a text.
+// proposed returns the proposals for the query `text` with the cursor at its end.
 func (w *world) proposed(text string) (all []string) {
 	w.Helper()
 	a, err := w.s.Messages(w.Context(), text, len(text))
@@ -231,8 +231,7 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// New messages are proposed even while the clock is stopped, as it may be in a scene's
-// namespace.
+// New queues are proposed even while the clock is stopped, as it may be in a scene's namespace.
 func TestWhereTheClockStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := broker.NewManualClock()

@@ -24,8 +24,8 @@ func counted(v any) int {
 	return n
 }
 
-// The count is never less than the number of values that a decoder creates, and exceeds it by
-// at most one for each list and object.
+// FuzzOf checks that the count is never less than the number of values that a decoder creates, and
+// exceeds it by at most one for each list and object.
 func FuzzOf(f *testing.F) {
 	for _, s := range []string{``, `1`, `"a,b\",[{"`, `[]`, `{}`, `[1,2,[3,{"a":"}","b":[]}]]`, `[[],[],{}]`, `{"a":{"b":{"c":[1,2,3]}}} `, `]]]]`, `,,,`, `"\\"`, "[\n 1 ,\t2 ]"} {
 		f.Add(s)

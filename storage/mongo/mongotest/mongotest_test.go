@@ -37,7 +37,8 @@ func TestDatabasesAreDropped(t *testing.T) {
 	}
 }
 
-// TestChildrenShareTheServer runs itself in a child process.
+// TestChildrenShareTheServer runs itself in a child process, and checks that both processes use the
+// same database.
 func TestChildrenShareTheServer(t *testing.T) {
 	const role = "MAYFLY_MONGOTEST_CHILD" // in the child, the name of the database
 	if name := os.Getenv(role); name != "" {
