@@ -44,8 +44,8 @@ func TestStoriesSpeakEveryLanguage(t *testing.T) {
 	}
 }
 
-// Counts of messages in a state have the label for several, even if the label of a single
-// message differs.
+// TestStatesOfManyAreCalledSo checks that counts of messages by state, and the choices of a purge,
+// have plural labels in every language, even where the label of a single message differs.
 func TestStatesOfManyAreCalledSo(t *testing.T) {
 	for tag, want := range map[string]string{
 		"en":    "Active Locked Scheduled Deferred Dead letters In all",

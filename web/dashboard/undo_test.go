@@ -201,8 +201,8 @@ func TestUndoSparesWhatWasTouched(t *testing.T) {
 	})
 }
 
-// TestUndoTooLate: after a minute, or after a restart, it is too late; an unknown word has the
-// same result.
+// TestUndoTooLate: an undo is refused as too late after a minute, after many other operations,
+// after a restart, and if its token is unknown.
 func TestUndoTooLate(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)

@@ -107,7 +107,8 @@ func TestDebug(t *testing.T) {
 	})
 }
 
-// TestMostKinds: more messages than maxKinds count as one kind.
+// TestMostKinds: at most maxKinds messages have limits of their own, and all others share one. None
+// is remembered after a quiet time.
 func TestMostKinds(t *testing.T) {
 	limited(t, func(log *slog.Logger, h *Handler, out *lines) {
 		for i := range 10_000 {

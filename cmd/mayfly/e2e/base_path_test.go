@@ -52,7 +52,8 @@ func likeness(method, at string) string {
 	return method + " " + u.Path + "?" + strings.Join(names, "&")
 }
 
-// found checks an address in a page, and reports whether it is a path.
+// found reports whether an address that a page contains is a path to follow. A path that is not
+// below the base path is an error.
 func (c *crawl) found(where, at string) (ok bool) {
 	if strings.HasPrefix(at, "/") && !isBelow(at) {
 		c.Errorf("%s links to %s, which is not below %s", where, at, basePath)

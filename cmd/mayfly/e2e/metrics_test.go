@@ -134,8 +134,9 @@ func TestDocsMetrics(t *testing.T) {
 	inDocs(t, "metrics", "metrics", b.String())
 }
 
-// Metrics cover all namespaces: new ones, those that cannot be opened and deleted ones,
-// independently of the server's own.
+// TestMetricsOfNamespaces checks that metrics and health checks cover every namespace: new ones,
+// those that cannot be opened and temporary ones, which are summed. Deleted ones are left out, and
+// the server's own may be any of them.
 func TestMetricsOfNamespaces(t *testing.T) {
 	s := Start(t, server.Config{Store: withBad(t)})
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)

@@ -20,8 +20,8 @@ import (
 	"mayfly/web/api"
 )
 
-// The profile applies first, whatever the order on the command line; --limit changes single
-// values.
+// TestParseLimits checks that each --limit changes one value of the profile, that the last one for
+// a name counts, and which values are refused.
 func TestParseLimits(t *testing.T) {
 	emulator, err := engine.Profile("emulator")
 	if err != nil {

@@ -227,7 +227,8 @@ func (w lineWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The certificate covers every address with a listener.
+// TestListened checks that the certificate covers the address of a port with TLS, except one that
+// the existing CA may not sign for: then the CA stays.
 func TestListened(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "old")
 	former, err := certificate.Open(certificate.Options{Dir: dir}) // its CA may not sign for 127.0.0.2

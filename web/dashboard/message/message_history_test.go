@@ -7,7 +7,8 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// A history that was read recently is not read again, and includes the events since then.
+// TestLatelyRead checks that a cached history is returned without its caller's newer events, which
+// withNewer appends once each, and that the cache is bounded.
 func TestLatelyRead(t *testing.T) {
 	var l historyCache
 	if _, ok := l.get(7); ok {

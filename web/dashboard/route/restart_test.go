@@ -101,7 +101,8 @@ func TestLifeHasItsGaps(t *testing.T) {
 	})
 }
 
-// A message can be removed without an event of its own.
+// TestWhatAMessageWentWith checks that the page of a message that was removed with others, by a
+// purge or with its entity, names that operation, also after a restart.
 func TestWhatAMessageWentWith(t *testing.T) {
 	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"purged", "deleted", "idle", "other"} {
@@ -289,7 +290,8 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 	})
 }
 
-// Of several deletions of one name the latest is shown.
+// TestTheLatestGrave checks that after several deletions of an entity of one name, its page shows
+// the latest: who deleted it, or that it deleted itself.
 func TestTheLatestGrave(t *testing.T) {
 	isConfined(t, func(w *world) {
 		by := func(want string) {

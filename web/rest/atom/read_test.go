@@ -49,7 +49,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// A body must be small, plain XML.
+// TestReadingRefuses checks that a body is refused, with a short error, unless it is XML without a
+// document type and within the limits on size, depth and number of elements.
 func TestReadingRefuses(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	for name, tc := range map[string]struct{ body, text string }{
