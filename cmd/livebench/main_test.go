@@ -160,8 +160,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestClients checks that the report fails if the server does not disconnect a slow browser within
-// -patience.
+// TestClients checks that the report fails if the server does not disconnect a frozen browser
+// within -patience.
 func TestClients(t *testing.T) {
 	r := measured(t, "clients", "-tabs", "4", "-slow", "1", "-frozen", "1", "-rate", "100", "-expiries", "20", "-each", "2s", "-patience", "1s")
 	if r.passed() {

@@ -212,7 +212,8 @@ func transfers(all []wire.Performative) (n int) {
 	return n
 }
 
-// A link with many messages does not delay another one.
+// When the window opens, a link with one message gets its turn among the first, although another
+// link of the session has 500 messages to send.
 func TestFair(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("many", engine.Config{})
@@ -318,8 +319,8 @@ func TestSessionLocksLogged(t *testing.T) {
 	})
 }
 
-// An idle link stays, and so does its connection (LOCK-9, whose timers are off), as long
-// as the client sends heartbeats.
+// An idle link stays attached, and its connection open, for as long as the client sends heartbeats:
+// the idle timers of LOCK-9 are off.
 func TestIdleStays(t *testing.T) {
 	t.Run("LOCK-9", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {

@@ -189,8 +189,8 @@ func TestGoneWhileTheStoreIsSlow(t *testing.T) {
 	})
 }
 
-// While the store blocks on a message, up to a megabyte of further messages waits on the link.
-// Beyond that, the client has to wait.
+// While the store blocks on a message, a link accepts about a megabyte of further messages at once.
+// A client that sends more has to wait until the store continues.
 func TestLineIsBounded(t *testing.T) {
 	withStuck(t, func(h bubbleWorld, c *amqptest.Client, goOn func()) {
 		c.SendInPieces(0, 0, 0, amqptest.DataMessage(pattern(300_000)), 60_000)
@@ -215,7 +215,8 @@ func TestLineIsBounded(t *testing.T) {
 	})
 }
 
-// The memory for streamed messages is bounded like that for others.
+// Streamed messages count for incomplete-bytes: of six messages of half a megabyte, one address can
+// have three in progress, and the other three get the error busy.
 func TestStreamsAreBounded(t *testing.T) {
 	inBubble(t, map[string]string{"incomplete-bytes": "4000000"}, func(h bubbleWorld) {
 		c := h.large()
@@ -262,8 +263,8 @@ func TestFirstReason(t *testing.T) {
 	})
 }
 
-// Several connections together cannot exceed the memory, and a refused message frees its
-// part.
+// Incomplete messages of all connections together cannot exceed incomplete-bytes. A refused message
+// frees the bytes that were counted for it.
 func TestMemoryIsShared(t *testing.T) {
 	inBubble(t, map[string]string{"incomplete-bytes": "2000000"}, func(h bubbleWorld) {
 		whole := amqptest.DataMessage(pattern(240_000))

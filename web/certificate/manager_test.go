@@ -170,8 +170,8 @@ func TestNothingWeak(t *testing.T) {
 	}
 }
 
-// TestStolenKeySignsLittle: a stolen folder can only impersonate the names that it is for, and
-// the root's key is nowhere.
+// TestStolenKeySignsLittle: with the key that is in the folder, only certificates for the names and
+// addresses that the CA permits can be forged, and no further CA. It is not the root's key.
 func TestStolenKeySignsLittle(t *testing.T) {
 	w := newWorld(t)
 	w.open()

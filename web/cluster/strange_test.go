@@ -215,8 +215,8 @@ func TestImpostorLearnsNothing(t *testing.T) {
 	}
 }
 
-// The forwarding server waits for an owner that accepts the connection and sends nothing
-// no longer than it takes to try another address.
+// If an owner's address accepts the connection and sends nothing, the forwarding server gives up
+// after a timeout, tries the owner's next address, and returns 503 if there is none.
 func TestMuteOwnerIsGivenUp(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, but no server does
 	if err != nil {

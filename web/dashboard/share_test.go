@@ -9,7 +9,8 @@ import (
 	"mayfly/web/auth/origin"
 )
 
-// TestFormsWaitForRoom: a large form waits for room as other bodies do.
+// TestFormsWaitForRoom: while the budget for bodies is used up, a large form gets 503 with
+// Retry-After after waiting, and a small one is accepted.
 func TestFormsWaitForRoom(t *testing.T) {
 	within(t, func(w *world) {
 		room := origin.NewBodyBudget()

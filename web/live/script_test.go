@@ -227,7 +227,9 @@ func hold(_ *testing.T, s *stage) {
 	s.want(order + ` === "5,4,1,2" && document.querySelector(".newbar").hidden`)
 }
 
-// still: a list that is held does not change, wherever the pointer is, until it is released.
+// still: while the user holds a list, its rows change in place but none is added or removed,
+// whether the pointer is over it or not. New rows wait until the user shows them or releases the
+// list.
 func still(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1", "2"}, map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour)}))
 	const pressed = `document.querySelector("[data-hold]").ariaPressed`

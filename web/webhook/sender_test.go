@@ -215,7 +215,8 @@ func TestFrozen(t *testing.T) {
 	})
 }
 
-// TestMostRemembered sends hundreds of alerts in a minute.
+// TestMostRemembered offers 600 alerts in a minute: the endpoint gets at most about one request a
+// second, which together report all alerts, and the Sender remembers the last 30 deliveries.
 func TestMostRemembered(t *testing.T) {
 	bubble(t, good, func(t *testing.T, s *webhook.Sender, e *endpoint) {
 		for range 600 {

@@ -347,7 +347,8 @@ func TestSecretInHeader(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: a new key is fetched when it is used, and the former one forgotten.
+// TestKeyRotation: users can sign in after the provider has replaced its signing key, several times
+// in a row.
 func TestKeyRotation(t *testing.T) {
 	w := start(t)
 	for range 3 {

@@ -237,7 +237,8 @@ func TestAnotherNamespace(t *testing.T) {
 	})
 }
 
-// TestNoLongerOpen: keys from when the server was open are valid only while it is open.
+// TestNoLongerOpen: a token made while the server required no authentication is refused once it
+// does.
 func TestNoLongerOpen(t *testing.T) {
 	w := start(t, token.Options{Open: true})
 	_, secret := w.token(auth.OpenCaller(), token.Request{Name: "ci", Role: auth.Admin})

@@ -7,8 +7,9 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// TestLatelyRead checks that a cached history is returned without its caller's newer events, which
-// withNewer appends once each, and that the cache is bounded.
+// TestLatelyRead checks that historyCache returns a stored history, that withNewer appends later
+// events to a copy of it and skips those it has, and that the number of cached histories is
+// bounded.
 func TestLatelyRead(t *testing.T) {
 	var l historyCache
 	if _, ok := l.get(7); ok {

@@ -150,8 +150,9 @@ func TestWhatAMessageWentWith(t *testing.T) {
 	})
 }
 
-// A purge with a filter may have spared a message that was removed later: the page names the cause
-// of the removal only if there can be no other.
+// TestWhatAFilterTook checks that the page of a removed message names a purge with a filter as the
+// cause only if nothing else can have removed the message: neither a later purge nor the queue's
+// deletion.
 func TestWhatAFilterTook(t *testing.T) {
 	isConfined(t, func(w *world) {
 		urls := map[engine.Path]string{}
@@ -484,8 +485,9 @@ func (s failing) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// The broker loses its use histories when the store is opened again. Uses from before and after are
-// shown as one list, without repetition.
+// TestLedgerSurvivesAReopening checks that after a commit of unknown outcome, when the broker opens
+// the store again, the use history of a temporary queue and the activity have the events from
+// before and after, each once.
 func TestLedgerSurvivesAReopening(t *testing.T) {
 	fails := false
 	inside(t, &world{wrap: func(s *memory.Store) engine.Store { return failing{s, &fails} }}, func(w *world) {
