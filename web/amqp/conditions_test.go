@@ -14,8 +14,8 @@ import (
 	"mayfly/engine"
 )
 
-// gone returns the error that ended or refused a link, a message or a settlement, as a
-// client's program sees it.
+// gone returns the AMQP error in err, with which the server ended or refused a link, a message or a
+// settlement; or nil if there is none.
 func gone(err error) (e *goamqp.Error) {
 	if l, ok := errors.AsType[*goamqp.LinkError](err); ok {
 		return l.RemoteErr

@@ -164,9 +164,9 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 	})
 }
 
-// TestTakeoverOfAnUnansweredAttach: a second link with the same name steals the session even if the
-// broker has not answered the first attach. If the client disconnects first, the connection is
-// removed.
+// If a client attaches a second link of the same name before the busy broker has answered the first
+// attach, the first link is detached as stolen and the second one gets the session. If the client
+// disconnects instead, its connection is removed.
 func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 	for name, goes := range map[string]bool{"and stays": false, "and goes": true} {
 		t.Run(name, func(t *testing.T) {

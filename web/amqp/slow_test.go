@@ -133,7 +133,8 @@ var errFull = errors.New("the disk is full")
 
 func (*failing) Stage(context.Context, engine.Key, io.Reader) error { return errFull }
 
-// The rest of a large message that cannot be stored is dropped as it arrives.
+// A large message that the store fails to keep is refused, the rest of it is dropped as it arrives,
+// and the link stays usable.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubbleWithStore(t, nil, &failing{}, func(h bubbleWorld) {
@@ -254,7 +255,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// If there are several reasons to refuse a message, the client gets the first.
+// A message that is both malformed and too large is refused as malformed, because that is found
+// first.
 func TestFirstReason(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()

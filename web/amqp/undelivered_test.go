@@ -17,8 +17,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// setAside defers n messages of size bytes in a queue, and returns the arguments of a
-// request that fetches them.
+// setAside sends n messages of `size` bytes to a queue, defers them, and returns the arguments of a
+// request to $management that fetches them.
 func setAside(w *world, path engine.Path, n, size int) value.Properties {
 	w.t.Helper()
 	var seqs []value.Value

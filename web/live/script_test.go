@@ -541,7 +541,8 @@ func keys(_ *testing.T, s *stage) {
 	s.want(`location.pathname === "/n/a%2Fb/expirations"`)
 }
 
-// standing: a page without live parts: only its clocks run.
+// standing: on a page without live parts the clocks run, but the page shows no connection state and
+// sends nothing to the server.
 func standing(_ *testing.T, s *stage) {
 	s.want(`/^4m \d\ds$/.test(` + textOf + `("time"))`)
 	s.equal(`[mayfly.state, document.querySelector("[data-pill]").hidden]`, []any{"", true})

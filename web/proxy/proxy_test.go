@@ -103,7 +103,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNetwork: an IPv6 client has a network of addresses.
+// TestNetwork: Network returns the /64 prefix of an IPv6 address, and an IPv4 address as it is.
 func TestNetwork(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "pipe": "pipe",

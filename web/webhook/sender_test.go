@@ -173,8 +173,9 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestFrozen has an endpoint that does not answer: other rules are not delayed, and its alerts
-// in the meantime become one event.
+// TestFrozen has an endpoint that does not answer. Offer does not wait for it, other rules are
+// delivered at once, and the rule's own alerts that arrive in the meantime are merged into one
+// event.
 func TestFrozen(t *testing.T) {
 	frozen := func(_ int, r *http.Request) (int, error) {
 		if strings.Contains(r.URL.Host, "frozen") {

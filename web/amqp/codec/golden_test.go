@@ -12,8 +12,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Encoded messages are compared byte for byte, because clients read some fields by their
-// position and compare sizes.
+// TestGolden compares encoded messages byte for byte: clients read some fields by their position,
+// and compare sizes.
 func TestGolden(t *testing.T) {
 	s := spoken{
 		Header:      wire.Header{TTL: wire.Some(uint32(60_000))},

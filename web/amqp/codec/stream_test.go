@@ -14,7 +14,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// arrive sends an encoded message to a queue in pieces, as a link does.
+// arrive sends an encoded message to an entity in pieces, as a link does. The last read of the body
+// returns `breaks`, unless that is nil.
 func (w world) arrive(to engine.Path, encoded []byte, breaks error) error {
 	r, p := io.Pipe()
 	s := &wire.Scanner{}

@@ -117,7 +117,8 @@ func (d *executor) Do(c enginetest.Command) (lines []string, err error) {
 	}
 }
 
-// pass advances the clock, with heartbeats.
+// pass advances the clock by a command's duration, with a heartbeat of every client at least each
+// minute.
 func (d *executor) pass(c enginetest.Command) error {
 	span, _, err := engine.ParseDuration(c.Arg(0))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// manners are the ways in which every scenario runs.
+// manners are the ways in which every scenario runs, such as settling on links or by $management.
 var manners = []manner{
 	{name: "links"},
 	{name: "management", manage: true, annotate: true, together: true, frame: 512},

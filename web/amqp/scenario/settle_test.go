@@ -43,7 +43,7 @@ func (d *executor) settle(c enginetest.Command) error {
 	return err
 }
 
-// let detaches a link when all of its deliveries are settled.
+// let detaches the link of a delivery once all deliveries of that link are settled.
 func (d *executor) let(p *parcel) error {
 	if p.last == nil {
 		return nil

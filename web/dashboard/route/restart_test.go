@@ -184,8 +184,9 @@ func TestWhatAFilterTook(t *testing.T) {
 	})
 }
 
-// The first operation that can have removed a message did, whatever happens to its queue later. A
-// purge removes either dead letters or the other messages.
+// TestWhatTookAMessageFirst checks that the page of a removed message names the first purge of its
+// subqueue after it arrived, whatever happens to the queue later. A purge of active messages is not
+// the cause for a dead letter, nor the other way round.
 func TestWhatTookAMessageFirst(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "pq", engine.Config{})
@@ -318,7 +319,8 @@ func TestTheLatestGrave(t *testing.T) {
 	})
 }
 
-// Events of another day are shown with their date.
+// TestOtherDays checks that a step of a timeline, or a use in a history, has its date if it is on
+// another day than the previous one, also after a restart.
 func TestOtherDays(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: 48 * time.Hour})
