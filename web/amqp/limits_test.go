@@ -94,7 +94,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// refused attaches a link and returns why it is refused.
+// refused attaches a link that must be refused, and returns the error of the detach. The attach in
+// the answer must have no terminus.
 func (h bubbleWorld) refused(c *amqptest.Client, channel uint16, a wire.Attach) *wire.Error {
 	h.Helper()
 	c.WriteFrames(channel, &a)
@@ -188,7 +189,8 @@ func TestSendersCredit(t *testing.T) {
 	})
 }
 
-// An invalid transfer ends its link.
+// A transfer with an invalid field ends its link, and further transfers on it are ignored. Other
+// links of the session stay usable.
 func TestDelivery(t *testing.T) {
 	for name, c := range map[string]struct {
 		says []*wire.Transfer

@@ -123,7 +123,8 @@ func TestTakeoverComesAfterSettlements(t *testing.T) {
 	})
 }
 
-// The deliveries of a link that was taken over do not count as failed (SES-7, DC-3).
+// However often a client takes its link over, the unsettled messages keep a delivery count of zero
+// (SES-7, DC-3).
 func TestTakeoverCountsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := holdingClient(w)
@@ -242,7 +243,8 @@ func TestNoTakeover(t *testing.T) {
 	})
 }
 
-// While the store refuses writes, the new link is refused, and the old one ends nevertheless.
+// While the store refuses writes, a link that steals a session is refused as busy. The old link is
+// detached as stolen nevertheless, so that no receiver is left.
 func TestTakeoverWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}

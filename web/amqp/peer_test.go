@@ -12,8 +12,8 @@ import (
 	"mayfly/web/amqp"
 )
 
-// bubble runs a test in a synctest bubble, with a world whose broker and clients are in
-// it too.
+// bubble runs a test in a synctest bubble, with a new world whose broker and clients are in the
+// bubble too.
 func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, amqp.Options{}, broker.Options{})) })

@@ -105,7 +105,7 @@ func TestCredit(t *testing.T) {
 	}
 }
 
-// Several drains in one write are answered once, for the last of them.
+// If several flows with drain arrive together, the server answers once, as for the last of them.
 func TestDrainInOneWrite(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -124,7 +124,8 @@ func TestDrainInOneWrite(t *testing.T) {
 	})
 }
 
-// After a client has withdrawn credit, it gets no more messages, and others do.
+// A client that reduces its credit gets no more messages than the new credit allows. The others
+// stay available to other receivers.
 func TestCreditTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -242,8 +243,8 @@ func TestFair(t *testing.T) {
 	})
 }
 
-// The limit on links, if it is set, limits the unsettled deliveries of a client. A drain is
-// answered even when the limit is reached.
+// If the limit on unsettled deliveries per link is set, a receiver that has reached it gets no more
+// messages until it settles some. A drain is answered even then.
 func TestUnsettledLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()

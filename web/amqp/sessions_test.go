@@ -229,8 +229,8 @@ func (s slow) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// While the broker is busy, the answer to a detach, end or close waits. A client that has
-// got it finds the session free.
+// While the broker is busy, a detach, end or close is not answered. Once it is answered, the
+// session is released and can be accepted again.
 func TestGoodbyeWaits(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {

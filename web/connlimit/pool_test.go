@@ -130,8 +130,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHandshakesMayFinish checks that with a large budget a few connections may finish
-// their handshake: connections of later kinds are closed first.
+// TestHandshakesMayFinish checks that up to a sixteenth of the budget may be in their handshake:
+// only beyond that is the oldest of them closed for a new connection.
 func TestHandshakesMayFinish(t *testing.T) {
 	b := budget(t, 32)
 	for range 30 {

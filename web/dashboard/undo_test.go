@@ -127,8 +127,8 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 	}
 }
 
-// same reports whether a dead letter of orders is the only one, unchanged except for where its
-// content is stored, and no other message exists beside those of orders.
+// same reports whether `was` is the only dead letter of orders and unchanged, except for where its
+// content is stored, and orders has no message with the subject "new".
 func (w *world) same(was engine.Row) bool {
 	rows := w.b.Rows("orders/$DeadLetterQueue")
 	if len(rows) != 1 || w.b.State("orders").Counts.MessageCount() != int64(len(w.b.Rows("orders"))+1) {

@@ -158,7 +158,8 @@ func TestBodyBudgetGrantsInOrder(t *testing.T) {
 	})
 }
 
-// TestBodyBudgetAfterATimeout: when a claim that blocks others gives up, the others are granted.
+// TestBodyBudgetAfterATimeout: when the context of a large claim ends, a small claim that waited
+// behind it is granted.
 func TestBodyBudgetAfterATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()

@@ -330,7 +330,8 @@ func TestRevokedAsItIsUsed(t *testing.T) {
 	})
 }
 
-// TestUsed: the time of a token's last use is accurate to the minute, also after a restart.
+// TestUsed: the last use of a token is stored rounded down to the minute, and survives a restart.
+// An unused token has none.
 func TestUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})

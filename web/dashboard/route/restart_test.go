@@ -18,7 +18,7 @@ import (
 	"mayfly/views/page/overview"
 )
 
-// told returns a timeline as its page shows it.
+// told returns the steps of a timeline as text: "title (detail); title (detail)".
 func told(life []component.TimelineStep) string {
 	var lines []string
 	for _, e := range life {
