@@ -30,7 +30,8 @@ func wired(t *testing.T) (string, *FaultyProxy) {
 	return fmt.Sprintf("%s://%s%s/%s%sdirectConnection=true&serverSelectionTimeoutMS=500", scheme, who, w.Addr(), name, join), w
 }
 
-// Eventually waits until so returns true. Errors contain what, a description.
+// Eventually calls `so` until it returns true, and fails the test with the description `what` after
+// a while.
 func Eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -225,8 +225,8 @@ func TestTokensThatCannotBeTrusted(t *testing.T) {
 	}
 }
 
-// TestState: a sign-in can be finished once, and only in the browser and at the provider
-// configuration with which it began. Changed states and cookies are refused.
+// TestState: a sign-in can be finished once, and only in the browser and at the server in which it
+// began. Changed states and cookies are refused.
 func TestState(t *testing.T) {
 	w := start(t)
 	w.theirs.Is(oidctest.Trouble{Claims: map[string]any{"roles": "ops"}})

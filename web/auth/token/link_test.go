@@ -163,7 +163,8 @@ func TestLinkToCapitals(t *testing.T) {
 	}
 }
 
-// TestPresentationLink: a presentation's link is found by its maker as long as it is valid.
+// TestPresentationLink: PresentationLink finds the oldest valid link to a presentation that the
+// caller may see: an admin all links, other users their own.
 func TestPresentationLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
