@@ -317,8 +317,9 @@ func (w *world) send(to string, form url.Values) answer {
 	return w.do(r)
 }
 
-// done is a post that must succeed; it returns the notice and the address of the page that it
-// leads to.
+// done is a post whose response has to be a redirect. It returns the text of the notice on the
+// target page, and that page's address, and keeps the address of the notice's undo button in
+// w.undo.
 func (w *world) done(to string, pairs ...string) (says string, at string) {
 	w.Helper()
 	w.undo = ""

@@ -108,7 +108,7 @@ func TestRuleForms(t *testing.T) {
 	})
 }
 
-// resend fetches a form and sends it unchanged as a browser does.
+// resend loads a page and sends its form unchanged, which has to succeed.
 func (w *world) resend(to string) {
 	w.Helper()
 	a := w.see(to)

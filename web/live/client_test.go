@@ -138,8 +138,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestClockTurned: every browser is notified of a changed clock at once, and its pages are
-// rendered again, whatever they watch.
+// TestClockTurned: when the clock changes, every browser gets the new clock state at once, and all
+// pages are rendered again.
 func TestClockTurned(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -95,7 +95,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestDebug: lines at debug level are all written.
+// TestDebug: lines at debug level are not limited.
 func TestDebug(t *testing.T) {
 	limited(t, func(log *slog.Logger, _ *Handler, out *lines) {
 		for range 5 {
@@ -155,7 +155,7 @@ func TestValuesAreCut(t *testing.T) {
 	})
 }
 
-// TestTogether: a Handler may be used and closed concurrently.
+// TestTogether uses and closes a Handler from several goroutines, for the race detector.
 func TestTogether(t *testing.T) {
 	limited(t, func(log *slog.Logger, h *Handler, out *lines) {
 		var all sync.WaitGroup

@@ -399,8 +399,7 @@ func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 	})
 }
 
-// until calls `so` until it returns true, and fails the test with the description `what` after a
-// while.
+// until calls `so` until it returns true. After 30 s it fails the test with the description `what`.
 func (v *visit) until(what string, so func(context.Context) bool) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.tab, 30*time.Second)

@@ -30,8 +30,8 @@ func wired(t *testing.T) (string, *FaultyProxy) {
 	return fmt.Sprintf("%s://%s%s/%s%sdirectConnection=true&serverSelectionTimeoutMS=500", scheme, who, w.Addr(), name, join), w
 }
 
-// Eventually calls `so` until it returns true, and fails the test with the description `what` after
-// a while.
+// Eventually calls `so` until it returns true. After a minute it fails the test with the
+// description `what`.
 func Eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -273,8 +273,8 @@ func (c *serverGroup) owners() map[string]string {
 	return agreed
 }
 
-// until calls `is` until it returns true, and fails the test with the description `what` after a
-// while.
+// until calls `is` until it returns true. After pairPatience it fails the test with the description
+// `what`.
 func (c *serverGroup) until(what string, is func() bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), pairPatience)

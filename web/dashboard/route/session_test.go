@@ -15,7 +15,7 @@ import (
 
 const hostile = "<i>\u202e\" & %2F ?#\\ \x07"
 
-// part returns a slot of a page as the server pushes it.
+// part renders one slot of a page, as the server pushes it to an open page.
 func (w *world) part(url, name string) string {
 	w.Helper()
 	still := view.WithFrozenClocks(w.Context())
