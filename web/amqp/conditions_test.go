@@ -267,8 +267,8 @@ func TestRecoveries(t *testing.T) {
 	})
 }
 
-// A link that is drained, detached and attached again continues where it was. Frames of
-// 512 bytes carry any message.
+// go-amqp can drain a link, detach it, attach it again and continue, and can send and receive any
+// message in frames of 512 bytes.
 func TestGoAMQP(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

@@ -198,7 +198,8 @@ func TestFetchTooMuch(t *testing.T) {
 	})
 }
 
-// Names are kept in memory as long as their link, so their length is limited.
+// Link names and addresses of more than 4,096 bytes are refused, because they stay in memory as
+// long as their link.
 func TestLongNames(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()

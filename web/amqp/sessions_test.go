@@ -103,8 +103,8 @@ func shared() wire.Attach {
 	return a
 }
 
-// A client that waits for a session sets a time-out. If it gives up earlier, it gets no
-// session, and no answer to the wait (SES-3).
+// A client that waits for any session is refused after the time-out that it asks for, or after 65 s
+// without one. If it detaches earlier, it gets no session, and no answer to the wait (SES-3).
 func TestAcceptPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{RequiresSession: true})

@@ -130,8 +130,8 @@ func TestLabOfThousands(t *testing.T) {
 	})
 }
 
-// TestLabOfManyRules: of a subscription with many rules, those that affect the result are
-// shown.
+// TestLabOfManyRules: of a subscription with 250 rules, the lab shows 25, those that match first of
+// all, and the tab of rules shows 100 on a page.
 func TestLabOfManyRules(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})

@@ -103,7 +103,8 @@ func (c *Client) Do(r *http.Request) Answer {
 	return Answer{got.StatusCode, got.Header, got.ContentLength, string(text)}
 }
 
-// Eventually waits for an effect of another goroutine.
+// Eventually calls ok every millisecond until it returns true. After 10 s it fails the test with
+// the description `what`.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	end := time.After(10 * time.Second)

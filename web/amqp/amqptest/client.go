@@ -152,7 +152,7 @@ func (c *Client) Pending() []Frame {
 	return slices.Clone(c.frames)
 }
 
-// LastReceived returns when bytes last arrived, even for a heartbeat.
+// LastReceived returns the time at which the last bytes arrived, including those of heartbeats.
 func (c *Client) LastReceived() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,7 +306,8 @@ func (c *Client) SendInPieces(channel uint16, handle, id uint32, message []byte,
 	}
 }
 
-// GrantCredit gives a receiving link credit; count is how many deliveries it has received.
+// GrantCredit sends a flow that gives a receiving link credit for `credit` further deliveries after
+// the `count` deliveries that it has received.
 func (c *Client) GrantCredit(channel uint16, handle, count, credit uint32) {
 	c.t.Helper()
 	c.WriteFrames(channel, &wire.Flow{
@@ -326,7 +327,7 @@ func (c *Client) ReceiveDelivery() *wire.Transfer {
 	return first
 }
 
-// DataOf returns the data of a message.
+// DataOf decodes a message and returns the content of its body.
 func (c *Client) DataOf(message []byte) []byte {
 	c.t.Helper()
 	var m wire.Message

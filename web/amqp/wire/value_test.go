@@ -184,7 +184,8 @@ func TestDepth(t *testing.T) {
 	refused(t, err, CondDecodeError)
 }
 
-// Counts are compared with the bytes present before anything is allocated for them.
+// A list, map or array whose count needs more bytes than it has is refused before anything is
+// allocated for its elements.
 func TestCountsAreClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in    []byte
