@@ -247,8 +247,8 @@ func TestMuteOwnerIsGivenUp(t *testing.T) {
 	}
 }
 
-// A forwarded request needs a valid ClientInfo: a server of another version, or one with a
-// bug, may omit it.
+// A forwarded request without a valid ClientInfo is refused, even from a server that knows the
+// secret: it may have another version, or a bug.
 func TestPassedOnWithoutWord(t *testing.T) {
 	asked := make(chan cluster.ClientInfo, 16)
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

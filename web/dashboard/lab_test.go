@@ -130,8 +130,8 @@ func TestLabOfThousands(t *testing.T) {
 	})
 }
 
-// TestLabOfManyRules: of a subscription with 250 rules, the lab shows 25, those that match first of
-// all, and the tab of rules shows 100 on a page.
+// TestLabOfManyRules: of a subscription with 250 rules, the lab shows 25, among them the one that
+// matches, and each page of the tab of rules shows 100.
 func TestLabOfManyRules(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})

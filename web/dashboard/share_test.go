@@ -9,8 +9,8 @@ import (
 	"mayfly/web/auth/origin"
 )
 
-// TestFormsWaitForRoom: while the budget for bodies is used up, a large form gets 503 with
-// Retry-After after waiting, and a small one is accepted.
+// TestFormsWaitForRoom: while the budget for bodies is used up, a large form waits and then gets
+// 503 with a Retry-After header. A small form does not wait.
 func TestFormsWaitForRoom(t *testing.T) {
 	within(t, func(w *world) {
 		room := origin.NewBodyBudget()

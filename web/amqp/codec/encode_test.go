@@ -112,8 +112,8 @@ func TestEncodeByReceiveMode(t *testing.T) {
 	}
 }
 
-// TestElsewhere checks the encoding of scheduled, deferred, dead-lettered, forwarded and changed
-// messages.
+// TestElsewhere checks the encoding of messages that are scheduled, dead-lettered, forwarded or in
+// a session, or that an operator or a rule's action has changed.
 func TestElsewhere(t *testing.T) {
 	const q = engine.Path("q")
 	lookup := func(t *testing.T, p value.Properties, key string, want value.Value) {

@@ -186,7 +186,8 @@ func outcome(s wire.State) error {
 	}
 }
 
-// within adds a command's transaction to a state.
+// within returns a delivery state in the transaction that the command's option "within" names, or
+// unchanged if it has none.
 func (d *executor) within(c enginetest.Command, s wire.State) wire.State {
 	if name, ok := c.Options["within"]; ok {
 		return wire.Transactional{TxnID: d.begun[name], Outcome: s}

@@ -85,7 +85,8 @@ func modified(c enginetest.Command) (out value.Properties) {
 	return out
 }
 
-// settled returns nil if the server's outcome is the one that was asked for.
+// settled returns nil if the server answered with the state that was asked for, and otherwise an
+// error.
 func settled(asked, got wire.State) error {
 	if t, ok := got.(wire.Transactional); ok {
 		got = t.Outcome

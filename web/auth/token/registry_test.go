@@ -460,7 +460,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaOfOne: one user cannot use up all keys, not even with tokens made by tokens.
+// TestQuotaOfOne: a user can make MaxKeysPerUser keys, which include those made with the user's
+// tokens.
 func TestQuotaOfOne(t *testing.T) {
 	w := start(t, token.Options{})
 	first, secret := w.token(eva, token.Request{Name: "first", Role: auth.Viewer})
