@@ -267,8 +267,8 @@ func TestRecoveries(t *testing.T) {
 	})
 }
 
-// go-amqp can drain a link, detach it, attach it again and continue, and can send and receive any
-// message in frames of 512 bytes.
+// TestGoAMQP checks that go-amqp can drain a link, detach it, attach it again and continue, and can
+// send and receive any message in frames of 512 bytes.
 func TestGoAMQP(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

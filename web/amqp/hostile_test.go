@@ -215,8 +215,8 @@ func TestLongNames(t *testing.T) {
 	})
 }
 
-// A request names at most ten thousand messages, because others wait while they are
-// looked up.
+// A request to $management that names more than ten thousand messages is refused, because the
+// broker would make others wait while it looks them up.
 func TestTooManyNamed(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

@@ -117,7 +117,8 @@ func (h bubbleWorld) because(e *wire.Error, want wire.Condition) {
 	}
 }
 
-// A client that sends more than its credit loses its link, and nothing else.
+// A client that sends more messages than its credit allows loses that link, and its other links
+// stay.
 func TestSendersCredit(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.connect()

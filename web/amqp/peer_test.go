@@ -19,7 +19,8 @@ func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, amqp.Options{}, broker.Options{})) })
 }
 
-// A thousand messages go through a queue in order, each settled on its own.
+// TestThrough sends a thousand messages through a queue with go-amqp, which receives them in order
+// and settles each on its own.
 func TestThrough(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		const messages = 1_000

@@ -323,7 +323,8 @@ func TestBulkOverEntities(t *testing.T) {
 	})
 }
 
-// TestBulkOfScheduledAndDeferred: further operations on scheduled and deferred messages.
+// TestBulkOfScheduledAndDeferred: the operations that only scheduled or deferred messages have work
+// on selected rows too.
 func TestBulkOfScheduledAndDeferred(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

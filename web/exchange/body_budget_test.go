@@ -31,7 +31,8 @@ func unused(budget *origin.BodyBudget) bool {
 	return a.TryGrow(everything) && b.TryGrow(everything)
 }
 
-// A line takes room as it arrives; a message keeps it until Release.
+// A Reader takes room for a line's bytes only as they arrive, and a message keeps that room until
+// Release.
 func TestReaderTakesBudgetAsDataArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := origin.NewBodyBudget()

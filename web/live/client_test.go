@@ -172,7 +172,7 @@ func TestClockTurned(t *testing.T) {
 	}
 }
 
-// TestASilentBrowserIsCut: a browser that no longer reads answers no ping, and is disconnected.
+// TestASilentBrowserIsCut: a browser that answers no ping is disconnected.
 func TestASilentBrowserIsCut(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), func(o *Options) { o.Heartbeat, o.StallTimeout = 10*time.Millisecond, 20*time.Millisecond })

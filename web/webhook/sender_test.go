@@ -123,7 +123,8 @@ func TestEvent(t *testing.T) {
 	})
 }
 
-// TestKnownSignature compares with a signature made by another program.
+// TestKnownSignature compares a signature with one that another program has made of the same text
+// and secret.
 func TestKnownSignature(t *testing.T) {
 	const want = "t=1783936800,v1=97e1df81d76e2cd630cbea1915726ef8b3f0607fe01cbbc7e9cddf3e89bb396a"
 	if got := webhook.Sign("correct horse", time.Unix(1783936800, 0), []byte(`{"a":1}`)); got != want {
@@ -278,7 +279,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestWhereAConnectionGoes uses a name that resolves to this machine: the resolved address counts.
+// TestWhereAConnectionGoes checks that without AllowPrivate no request is sent to a host that
+// resolves to this machine, whatever its name is.
 func TestWhereAConnectionGoes(t *testing.T) {
 	hits := make(chan string, 10)
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

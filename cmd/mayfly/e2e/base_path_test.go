@@ -307,7 +307,8 @@ func TestSignInBelowABasePath(t *testing.T) {
 	want(ana, "GET", s.Dashboard+"/n/default", nil, 303, basePath+"/login")
 }
 
-// TestSignInWithAProviderBelowABasePath signs in with a provider.
+// TestSignInWithAProviderBelowABasePath checks that below a base path a user can sign in with a
+// provider and returns to the requested page.
 func TestSignInWithAProviderBelowABasePath(t *testing.T) {
 	provider := oidctest.Start(t, "http://127.0.0.1"+basePath+oidc.CallbackPath) // at any port
 	s := Start(t, server.Config{Store: "memory:", BasePath: basePath, OIDC: &oidc.Config{

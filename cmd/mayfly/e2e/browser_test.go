@@ -114,7 +114,7 @@ func TestBrowserOpensTheOverview(t *testing.T) {
 	v.stayed()
 }
 
-// TestBrowserOnMongoDB runs the parts that depend most on the store with the other store.
+// TestBrowserOnMongoDB runs on MongoDB those parts of TestBrowser that depend most on the store.
 func TestBrowserOnMongoDB(t *testing.T) {
 	ctx := chromium(t)
 	for _, test := range []struct {

@@ -223,7 +223,7 @@ func (c *serverGroup) running() (at []string) {
 	return at
 }
 
-// server returns each server in turn.
+// server returns the address of another server at each call, in turn, or false if stop has ended.
 func (c *serverGroup) server(stop context.Context) (at string, ok bool) {
 	c.mu.Lock()
 	all := slices.Sorted(maps.Values(c.at))

@@ -150,8 +150,8 @@ func TestValuesRefused(t *testing.T) {
 	}
 }
 
-// Skip refuses a string or symbol with a byte that is neither ASCII nor UTF-8, wherever in the text
-// it is. Binary values may have any bytes.
+// TestTextIsChecked checks that Skip refuses a string or symbol with a byte that is neither ASCII
+// nor UTF-8, wherever in the text it is. Binary values may have any bytes.
 func TestTextIsChecked(t *testing.T) {
 	for n := range 20 {
 		for at := range n {
@@ -213,8 +213,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	refused(t, err, CondDecodeError)
 }
 
-// AppendValue replaces what a value may not contain, such as a string's bytes that are not UTF-8,
-// so that the message around it stays valid.
+// TestValuesMended checks that AppendValue replaces what a value may not contain, such as a
+// string's bytes that are not UTF-8, so that the message around it stays valid.
 func TestValuesMended(t *testing.T) {
 	for name, tc := range map[string]struct {
 		v    value.Value

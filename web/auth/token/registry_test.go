@@ -447,7 +447,7 @@ func TestDamagedKeys(t *testing.T) {
 	}
 }
 
-// TestQuota: the number of keys is limited.
+// TestQuota: once MaxKeys keys are stored, no more can be made.
 func TestQuota(t *testing.T) {
 	w := start(t, token.Options{})
 	for i := range token.MaxKeys {
