@@ -59,7 +59,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestSecure: a proxy's header on TLS counts if the proxy is trusted.
+// TestSecure: a request counts as sent over TLS if its own connection has TLS, or if a trusted
+// proxy's header says so.
 func TestSecure(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from, proto string

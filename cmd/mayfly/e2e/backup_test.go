@@ -230,7 +230,8 @@ func TestBackupRefusals(t *testing.T) {
 	}
 }
 
-// TestUnsound verifies, backs up and restores damaged stores and a damaged backup.
+// TestUnsound checks that verify, backup and restore fail for damaged stores and a damaged backup,
+// and name what is wrong.
 func TestUnsound(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	open := func(name string) engine.Store {

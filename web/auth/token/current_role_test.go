@@ -104,7 +104,8 @@ func TestNamesakes(t *testing.T) {
 	}
 }
 
-// TestStanding: a token never has more rights than its maker has now.
+// TestStanding: when the maker of a token loses rights, the token loses them too, and Recheck ends
+// its running requests.
 func TestStanding(t *testing.T) {
 	now := map[string]auth.Role{"ben": auth.Operator}
 	w := start(t, token.Options{CurrentRole: func(name string, way auth.Method) (auth.Role, bool) {

@@ -108,7 +108,8 @@ func TestSessionIsLive(t *testing.T) {
 	})
 }
 
-// A session's state is shown in a suitable way, even if it is not text.
+// TestSessionStateIsShown checks that a session's page shows a state unchanged, whether it is text,
+// JSON, binary, large or empty, in every view.
 func TestSessionStateIsShown(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{RequiresSession: true})
