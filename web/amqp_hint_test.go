@@ -72,7 +72,8 @@ func TestAMQPAtThePortOfHTTP(t *testing.T) {
 	}
 }
 
-// TestAlmostAMQP: bytes that only begin like AMQP's header are left to HTTP.
+// TestAlmostAMQP: a request that only begins like AMQP's protocol header is handled as HTTP, and so
+// is a body with that text.
 func TestAlmostAMQP(t *testing.T) {
 	w := serve(t, web.Options{AMQPAddress: "elsewhere"}, web.Services{})
 	nc, err := net.Dial("tcp", w.admin)

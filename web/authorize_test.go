@@ -308,7 +308,8 @@ func TestUnknownCallersLearnNothing(t *testing.T) {
 	}
 }
 
-// TestWithin: a namespace is recognized in any spelling of its name.
+// TestWithin: belongsTo finds the namespace that a path is in, whatever the case of its name, and
+// none for paths of the server itself.
 func TestWithin(t *testing.T) {
 	s := New(Options{Logger: slog.New(slog.DiscardHandler)})
 	s.StandBy(Standby{Namespace: "Shop"})

@@ -52,7 +52,7 @@ func (c *fixed) say(t *testing.T, text string) {
 	}
 }
 
-// hears returns the status of the next answer, or zero if the connection has ended.
+// hears reads the next response and returns its status, or zero if the connection has ended.
 func (c *fixed) hears(t *testing.T) int {
 	t.Helper()
 	r, err := http.ReadResponse(c.r, nil)
@@ -64,8 +64,8 @@ func (c *fixed) hears(t *testing.T) int {
 	return r.StatusCode
 }
 
-// TestWhichConnectionGoes: at the HTTP ports, the least useful connection is closed for a
-// new one.
+// TestWhichConnectionGoes checks which connection of an HTTP port is closed for a new one when the
+// budget is used up.
 func TestWhichConnectionGoes(t *testing.T) {
 	const (
 		livez    = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -11,8 +11,8 @@ import (
 	"mayfly/web/auth"
 )
 
-// TestHealthPaths: every address of health checks is answered at a port, requires no role, and
-// counts as a check when the budget of connections is used up. No other address does.
+// TestHealthPaths: each of healthPaths is answered without a role at some port, and a GET or HEAD
+// of it counts as a health check, with and without a base path. Requests to other addresses do not.
 func TestHealthPaths(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	b := brokertest.Open(t, broker.Options{}).Broker

@@ -124,7 +124,8 @@ func TestPageOfAllNamespaces(t *testing.T) {
 	is("/namespaces", "The disk is gone.")
 }
 
-// TestAwaitNamespace: pages and the API wait for a namespace that is being created again.
+// TestAwaitNamespace: a page or an API request for an unknown namespace calls AwaitNamespace, with
+// a deadline, and finds the namespace if it exists afterwards.
 func TestAwaitNamespace(t *testing.T) {
 	for name, path := range map[string]string{"the page": "/n/Shop", "the API": "/api/v1/n/shop/entities/own"} {
 		var w *world

@@ -152,7 +152,8 @@ func TestStandbyProblemNamesTheOwner(t *testing.T) {
 	}
 }
 
-// TestStandbyRefuses: refusals during a standby are not failures of the server.
+// TestStandbyRefuses: during a standby a link's visitor gets 503 with Retry-After, and a form
+// without a valid token 403, neither of them as an internal error.
 func TestStandbyRefuses(t *testing.T) {
 	registry, log := token.New(token.Options{Open: true}), slog.New(slog.DiscardHandler)
 	t.Cleanup(registry.Close)

@@ -81,7 +81,8 @@ func TestStaticFilesAreCompressed(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsCompressed: a page's token could be guessed from its compressed size.
+// TestNothingElseIsCompressed: only static files are compressed. A page has the form token, which
+// an attacker could guess from compressed sizes.
 func TestNothingElseIsCompressed(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{Pages: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.HTML(http.StatusOK, strings.Repeat("page ", 1000)) })

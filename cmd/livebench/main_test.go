@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program returns the path of the program. Tests that need it are long.
+// program builds the measured program and returns its path. It skips the test unless MAYFLY_LONG=1.
 func program(t *testing.T) string {
 	t.Helper()
 	longtest.Require(t, "figures of a running server")
@@ -120,7 +120,8 @@ func TestTabs(t *testing.T) {
 	}
 }
 
-// If Chromium does not start the second time, the command returns an error.
+// TestChromiumStartsOnce checks that if Chromium fails to start after a first attempt, the command
+// returns an error that names Chromium.
 func TestChromiumStartsOnce(t *testing.T) {
 	needsChromium(t)
 	at := program(t)
@@ -159,7 +160,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// A browser that is not disconnected in time is reported.
+// TestClients checks that the report fails if the server does not disconnect a frozen browser
+// within -patience.
 func TestClients(t *testing.T) {
 	r := measured(t, "clients", "-tabs", "4", "-slow", "1", "-frozen", "1", "-rate", "100", "-expiries", "20", "-each", "2s", "-patience", "1s")
 	if r.passed() {
@@ -187,7 +189,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// An interrupted run has no report.
+// TestInterrupted checks that an interrupted run returns an error and prints no report.
 func TestInterrupted(t *testing.T) {
 	at := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -199,7 +201,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A server that ends during a run is an error, and does not block.
+// TestTheServerEnds checks that a run returns an error, and does not block, if the server ends
+// meanwhile.
 func TestTheServerEnds(t *testing.T) {
 	at := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

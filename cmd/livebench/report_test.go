@@ -21,7 +21,8 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// A missing figure exceeds its limit, and a figure equal to its limit does not.
+// TestBars checks that a report passes if a figure equals its limit, and fails if the figure is
+// larger or missing.
 func TestBars(t *testing.T) {
 	for got, want := range map[float64]bool{1: true, 1.01: false, math.NaN(): false} {
 		r := &report{Command: "tabs"}
@@ -69,7 +70,8 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// Pages have the same shape if they differ only in names and numbers.
+// TestShapes checks that links to pages have the same shape if they differ only in names and
+// numbers. Links to other sites and parts of a page are not pages.
 func TestShapes(t *testing.T) {
 	_, want := pageOfLink("/n/default/q/orders?tab=dead-letter&from=12#x")
 	for href, same := range map[string]bool{
@@ -90,7 +92,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// Growth is detected, fluctuation is not.
+// TestJudge checks that a report of samples over an hour fails if heap, memory, goroutines or files
+// grow until the end, and passes if they only fluctuate.
 func TestJudge(t *testing.T) {
 	hour := func(of func(at time.Duration) size) *report {
 		var all []sample

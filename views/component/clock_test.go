@@ -53,8 +53,9 @@ func TestToneFollowsTheTimeLeft(t *testing.T) {
 	}
 }
 
-// A message has the same tone everywhere: in a row, on a board, on the card of a deferred
-// message, large on its own page, and as an hourglass.
+// TestToneIsTheSameEverywhere checks that the remaining time of a message has the same tone and
+// limits in every component: in a row, on the board and its rows, on the card of a deferred
+// message, and large on the message's own page.
 func TestToneIsTheSameEverywhere(t *testing.T) {
 	for _, left := range []time.Duration{time.Second, 5 * time.Minute, 6 * time.Minute, 24 * time.Minute, 25 * time.Minute, time.Hour} {
 		c := Clock{At: noon.Add(left), Of: 2 * time.Hour, Now: noon}

@@ -38,7 +38,8 @@ func TestTimesAreShort(t *testing.T) {
 	}
 }
 
-// Each language has one notation for running times and fixed durations.
+// TestTimesHaveTheUnitsOfTheLanguage checks that Span, for running times, and Length, for fixed
+// durations, use the units and the decimal sign of each language.
 func TestTimesHaveTheUnitsOfTheLanguage(t *testing.T) {
 	for tag, want := range map[string][4]string{
 		"en":    {"45s", "4m 04s", "1h 30m", "1.5s"},
@@ -59,7 +60,8 @@ func TestTimesHaveTheUnitsOfTheLanguage(t *testing.T) {
 	}
 }
 
-// A server's own words are English, and marked so on pages in other languages.
+// TestNoticeTellsItsLanguage checks that ServerText in a notice, which is always English, is marked
+// with lang="en" on pages in other languages.
 func TestNoticeTellsItsLanguage(t *testing.T) {
 	t.Parallel()
 	for lang, want := range map[string]string{

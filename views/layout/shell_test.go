@@ -57,7 +57,8 @@ func TestOnlyLivePagesSayTheyAre(t *testing.T) {
 	}
 }
 
-// Scripts get the date format of a language if it is not their default.
+// TestScriptsHaveTheDate checks that a page passes the date format of its language to its script,
+// unless it is the script's default.
 func TestScriptsHaveTheDate(t *testing.T) {
 	for tag, want := range map[string]string{"en": "", "pt-BR": "02/01/2006", "cs": "2.\u00a01.\u00a02006", "zh-CN": "2006/1/2"} {
 		var words map[string]string

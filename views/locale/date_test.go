@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestMoment writes days and months of one digit, and of two.
+// TestMoment checks the format of dates in each language, with days and months of one digit and of
+// two.
 func TestMoment(t *testing.T) {
 	first, last := time.Date(2026, 2, 1, 3, 4, 5, 0, time.UTC), time.Date(2026, 11, 25, 13, 5, 41, 0, time.UTC)
 	for tag, want := range map[string][2]string{

@@ -75,7 +75,8 @@ func TestEveryLanguageIsComplete(t *testing.T) {
 	}
 }
 
-// sound checks one text of a language against the English one.
+// sound checks one text of a language against the English one: its plural forms and its
+// placeholders.
 func sound(t *testing.T, tag, id string, english, f map[string]string) {
 	t.Helper()
 	_, counts := english["one"]

@@ -29,7 +29,8 @@ func TestTextsAreFilledAndCounted(t *testing.T) {
 	}
 }
 
-// A chosen language has precedence over the browser's preferences.
+// TestLanguageIsTheOneAskedFor checks which language an Accept-Language header selects, and that a
+// language that the user has chosen has precedence.
 func TestLanguageIsTheOneAskedFor(t *testing.T) {
 	for header, want := range map[string]string{
 		"":                           "en",

@@ -181,7 +181,8 @@ func TestConditionsOfferOneEmptyRow(t *testing.T) {
 	}
 }
 
-// TestAnyTextCanBeASession checks addresses and sample programs with an unusual session id.
+// TestAnyTextCanBeASession checks that a session's page escapes unusual ids in its addresses and
+// sample programs.
 func TestAnyTextCanBeASession(t *testing.T) {
 	m := entity.Session{In: page.EntityRef{Href: "/n/shop/q/a%2Fb"}, Name: "a/b", ID: "x/..&y=1#\" \n"}
 	m.Hold.Until = time.Unix(60, 0)

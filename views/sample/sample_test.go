@@ -12,7 +12,8 @@ import (
 	"mayfly/views/sample"
 )
 
-// Pages show the programs of the documentation, which other tests run.
+// TestScriptsAreTheDocumentations checks that sample.Scripts, which pages show, are the programs in
+// the documentation, which other tests run.
 func TestScriptsAreTheDocumentations(t *testing.T) {
 	var docs strings.Builder
 	for _, name := range []string{"go", "python", "javascript", "java", "dotnet"} {
@@ -51,7 +52,8 @@ func tasks() map[string]sample.Task {
 	}
 }
 
-// Each program mentions what its task requires, and nothing else.
+// TestProgramsNameTheirTask checks that each sample program has the names and settings of its task,
+// and none of what the task does not need.
 func TestProgramsNameTheirTask(t *testing.T) {
 	for name, task := range tasks() {
 		for _, s := range sample.Programs(task) {

@@ -19,7 +19,8 @@ var (
 	nobody = regexp.MustCompile(`&lt;no value&gt;|\{\{|%!`)
 )
 
-// Every page is rendered in every language, without placeholders.
+// TestStoriesSpeakEveryLanguage renders every page in every language, and checks that no
+// placeholder is left.
 func TestStoriesSpeakEveryLanguage(t *testing.T) {
 	all, english := All(), map[string][]string{}
 	for _, s := range all {
@@ -44,8 +45,8 @@ func TestStoriesSpeakEveryLanguage(t *testing.T) {
 	}
 }
 
-// Counts of messages in a state have the label for several, even if the label of a single
-// message differs.
+// TestStatesOfManyAreCalledSo checks that counts of messages by state, and the choices of a purge,
+// have plural labels in every language, even where the label of a single message differs.
 func TestStatesOfManyAreCalledSo(t *testing.T) {
 	for tag, want := range map[string]string{
 		"en":    "Active Locked Scheduled Deferred Dead letters In all",
@@ -82,8 +83,8 @@ func TestStatesOfManyAreCalledSo(t *testing.T) {
 	}
 }
 
-// Errors in stories are in the server's English, and pages in other languages mark them as
-// English.
+// TestStoriesMarkEnglish checks that errors of the server, which are in English, are marked as
+// English on pages in other languages.
 func TestStoriesMarkEnglish(t *testing.T) {
 	ctx, n := locale.With(t.Context(), "cs"), 0
 	for _, s := range All() {
@@ -106,7 +107,7 @@ func TestStoriesMarkEnglish(t *testing.T) {
 
 var englishWords = regexp.MustCompile(`(?i)\b(is|are|was|not|no|at|the|has|it|by)\b`)
 
-// Static texts, and those of the script, are in the language of the context.
+// TestScriptsUseTheWordsOfThePage checks that a page passes texts in its language to its script.
 func TestScriptsUseTheWordsOfThePage(t *testing.T) {
 	for tag, want := range map[string][]string{
 		"en":    {`{n}m`, `{n} ago`, `expiring…`},

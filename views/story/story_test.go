@@ -65,8 +65,8 @@ func TestStoriesLookAsBefore(t *testing.T) {
 	}
 }
 
-// lines starts a new line before every element, so that diffs show the position of a
-// difference.
+// lines starts a new line before every element, so that a diff of two pages shows which elements
+// differ.
 func lines(html string) string {
 	return regexp.MustCompile(`(<[a-zA-Z!])`).ReplaceAllString(html, "\n$1") + "\n"
 }

@@ -141,8 +141,8 @@ func later() []byte {
 	return append(wire.AppendDataHeader(b, 5), "later"...)
 }
 
-// Each argument is read: with an invalid value, the same request is refused. An argument
-// that is not read would be misunderstood in silence.
+// Every operation of $management succeeds with the arguments of SDKs, and is refused if any one of
+// them has an invalid value, which shows that it does not ignore the argument.
 func TestArgumentsAreRead(t *testing.T) {
 	for operation, tc := range sdkArguments {
 		t.Run(operation, func(t *testing.T) {

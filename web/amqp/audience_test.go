@@ -16,7 +16,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// line returns a forwarder with which another server forwards connections for a namespace to w.
+// line returns a Forwarder for a namespace, with which another server forwards connections to w.
 func (w *world) line(namespace string) *cluster.Forwarder {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,8 +45,9 @@ func (w *world) line(namespace string) *cluster.Forwarder {
 	return ends[1].Forwarder(namespace, cluster.EndpointOf("FAR", l.Addr(), ""))
 }
 
-// A token is valid for the same hosts whether the server that the client uses owns the
-// namespace or forwards the connection: that server's names, not the owner's.
+// TestAudiencesOfPassedConnections checks that $cbs accepts a token for the same hosts whether the
+// client's server owns the namespace or forwards the connection: the names of that server count,
+// not those of the owner.
 func TestAudiencesOfPassedConnections(t *testing.T) {
 	called := func(name string) amqp.Options {
 		return amqp.Options{SAS: sas.Enforce, Names: func(host string) bool { return host == name }, Logger: slog.New(slog.DiscardHandler)}

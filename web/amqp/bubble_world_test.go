@@ -70,7 +70,7 @@ func (h bubbleWorld) connect() *amqptest.Client {
 	return amqptest.Connect(h, h.pipe(), wire.Open{})
 }
 
-// connectFrom is connect from an address.
+// connectFrom returns a client whose connection has the given remote address.
 func (h bubbleWorld) connectFrom(address string) *amqptest.Client {
 	h.Helper()
 	near, far := net.Pipe()
@@ -84,7 +84,7 @@ func (h bubbleWorld) sender() *amqptest.Client {
 	return h.senderFrom("pipe")
 }
 
-// senderFrom is sender from an address.
+// senderFrom is like sender, but the client has the given remote address.
 func (h bubbleWorld) senderFrom(address string) *amqptest.Client {
 	h.Helper()
 	c := h.connectFrom(address)
@@ -93,7 +93,7 @@ func (h bubbleWorld) senderFrom(address string) *amqptest.Client {
 	return c
 }
 
-// A remote is a connection from an address.
+// A remote is a connection with a remote address of the test's choice.
 type remote struct {
 	net.Conn
 	address string

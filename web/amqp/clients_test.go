@@ -58,7 +58,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// The client that holds a lock is found without searching all connections.
+// TestClientIsALookup checks that Server.Client finds a client without going through all
+// connections.
 func TestClientIsALookup(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		for i := range 100 {

@@ -14,8 +14,8 @@ import (
 	"mayfly/engine"
 )
 
-// gone returns the error that ended or refused a link, a message or a settlement, as a
-// client's program sees it.
+// gone returns the AMQP error in err, with which the server ended or refused a link, a message or a
+// settlement; or nil if there is none.
 func gone(err error) (e *goamqp.Error) {
 	if l, ok := errors.AsType[*goamqp.LinkError](err); ok {
 		return l.RemoteErr
@@ -267,8 +267,8 @@ func TestRecoveries(t *testing.T) {
 	})
 }
 
-// A link that is drained, detached and attached again continues where it was. Frames of
-// 512 bytes carry any message.
+// TestGoAMQP checks that go-amqp can drain a link, detach it, attach it again and continue, and can
+// send and receive any message in frames of 512 bytes.
 func TestGoAMQP(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

@@ -15,8 +15,8 @@ import (
 	"mayfly/web/errorcodes"
 )
 
-// A coordinator accepts any number of declares and discharges, with aborted ones among
-// them.
+// A coordinator accepts hundreds of declares and discharges without running out of credit, even
+// with an aborted transfer before each.
 func TestCoordinatorsCredit(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.transactionClient()
@@ -98,8 +98,8 @@ func TestCommitAgain(t *testing.T) {
 	})
 }
 
-// completes returns a request to $management in a transaction that settles a delivery,
-// with the tokens in more before it.
+// completes returns a request to $management that completes a received message in a transaction,
+// together with the messages of the lock tokens in `more`.
 func completes(id uint32, got *wire.Transfer, txn []byte, more ...value.Value) *wire.Transfer {
 	d := amqptest.MessageTransfer(0, id, request(uint64(id), "com.microsoft:update-disposition", value.Properties{
 		prop("lock-tokens", arrayOf(value.UUID, append(more, value.OfUUID(wire.TagOfLockToken([16]byte(got.DeliveryTag))))...)),
@@ -238,7 +238,8 @@ func TestManagementAndDischarge(t *testing.T) {
 	})
 }
 
-// Transactions that were never discharged do not count for ever.
+// Transactions that are never discharged count for the limit of a thousand for twenty minutes, ten
+// times their time limit, and then no more.
 func TestOldTransactions(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.transactionClient()

@@ -28,8 +28,8 @@ func (h bubbleWorld) occupied(f func()) {
 	}
 }
 
-// A client that attaches and detaches faster than the broker answers has a limited number
-// of attaches in progress: the server stops reading from it.
+// While the broker is blocked, a client that attaches and detaches again and again has at most
+// about a thousand attaches in progress: then the server stops reading from it.
 func TestAttachesAreBounded(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.connect()
@@ -57,8 +57,8 @@ func TestAttachesAreBounded(t *testing.T) {
 	})
 }
 
-// A token has a few thousand bytes. A client that sends a larger one takes no memory from others,
-// because any client may send one.
+// A message to $cbs that is larger than a token can be is refused, and the parts of it that arrive
+// are not kept: any client may send to $cbs, so it would take memory from others.
 func TestTokenTooLarge(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.connect()
@@ -83,7 +83,9 @@ func request(id uint64, operation string, arguments value.Properties, more ...va
 	return wire.AppendSection(b, wire.SectionValue, wire.AppendMap(nil, arguments))
 }
 
-// A waiting request counts with all of its fields, not only with its body.
+// A request to $management that waits for the broker counts for incomplete-bytes with its whole
+// size, not only with its body. When the client's part is used up, further requests are not
+// accepted.
 func TestWaitingRequestsAreCounted(t *testing.T) {
 	inBubble(t, map[string]string{"incomplete-bytes": "4000000"}, func(h bubbleWorld) {
 		c := h.connect()
@@ -161,8 +163,8 @@ func TestUnheardAnswers(t *testing.T) {
 	})
 }
 
-// A reply with deferred messages is in memory as a whole. Several messages that are too
-// large for that together are refused, and stay deferred.
+// A request for deferred messages is refused, and they stay deferred, if its reply, which is in
+// memory as a whole, would be larger than 16 MiB. Smaller requests for the same messages succeed.
 func TestFetchTooMuch(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -196,7 +198,8 @@ func TestFetchTooMuch(t *testing.T) {
 	})
 }
 
-// Names are kept in memory as long as their link, so their length is limited.
+// Link names and addresses of more than 4,096 bytes are refused, because they stay in memory as
+// long as their link.
 func TestLongNames(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()
@@ -212,8 +215,8 @@ func TestLongNames(t *testing.T) {
 	})
 }
 
-// A request names at most ten thousand messages, because others wait while they are
-// looked up.
+// A request to $management that names more than ten thousand messages is refused, because the
+// broker would make others wait while it looks them up.
 func TestTooManyNamed(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

@@ -12,8 +12,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// idlers returns connections with a session and a waiting receiver each. The client keeps
-// only the sockets.
+// idlers opens n connections with a session and a waiting receiver each. To save memory, the client
+// end is only a socket.
 func idlers(b testing.TB, address string, n int) (all []net.Conn) {
 	hello := wire.AppendFrame(wire.ProtocolAMQP.Append(nil), 0, &wire.Open{ContainerID: "idle"})
 	hello = wire.AppendFrame(hello, 0, &wire.Begin{IncomingWindow: 5_000, OutgoingWindow: 5_000})

@@ -84,8 +84,7 @@ func TestLarge(t *testing.T) {
 	})
 }
 
-// Large messages include bodies that are not data, and those with large sections before
-// the body.
+// A large message whose body is an AMQP value, not data, is received unchanged.
 func TestLargeValue(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.large()

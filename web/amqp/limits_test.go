@@ -94,7 +94,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// refused attaches a link and returns why it is refused.
+// refused attaches a link that must be refused, and returns the error of the detach. The attach in
+// the answer must have no terminus.
 func (h bubbleWorld) refused(c *amqptest.Client, channel uint16, a wire.Attach) *wire.Error {
 	h.Helper()
 	c.WriteFrames(channel, &a)
@@ -116,7 +117,8 @@ func (h bubbleWorld) because(e *wire.Error, want wire.Condition) {
 	}
 }
 
-// A client that sends more than its credit loses its link, and nothing else.
+// A client that sends more messages than its credit allows loses that link, and its other links
+// stay.
 func TestSendersCredit(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.connect()
@@ -188,7 +190,8 @@ func TestSendersCredit(t *testing.T) {
 	})
 }
 
-// An invalid transfer ends its link.
+// A transfer with an invalid field ends its link, and further transfers on it are ignored. Other
+// links of the session stay usable.
 func TestDelivery(t *testing.T) {
 	for name, c := range map[string]struct {
 		says []*wire.Transfer

@@ -35,8 +35,9 @@ func withLinkBytes(t *testing.T, bytesOf int64, test func(w *world, log *bytes.B
 	})
 }
 
-// Links over the budget are refused. A connection takes no more of the budget than it leaves free
-// for others.
+// Links over the budget for link-bytes are refused with the name of the limit. One connection can
+// use up to half of it, so that others can still attach links, and detached links and ended
+// sessions free their bytes.
 func TestLinkBytes(t *testing.T) {
 	withLinkBytes(t, 100<<10, func(w *world, _ *bytes.Buffer) {
 		c := w.client()
@@ -130,7 +131,8 @@ func TestUnsettledOverBudget(t *testing.T) {
 	})
 }
 
-// When a receiver of a connection frees memory, the next one gets it at once.
+// When one receiver of a connection has used up the budget and then settles its messages, a waiting
+// receiver of that connection gets the freed memory at once.
 func TestReceiversTakeTurns(t *testing.T) {
 	withLinkBytes(t, 64<<10, func(w *world, _ *bytes.Buffer) {
 		w.send("q", "", make([]string, 300)...)
@@ -150,7 +152,8 @@ func TestReceiversTakeTurns(t *testing.T) {
 	})
 }
 
-// Every receiver gets one message, however much the others have taken.
+// Every receiver gets at least one message, even if other receivers of the connection have used up
+// the budget.
 func TestOneMessageEach(t *testing.T) {
 	withLinkBytes(t, 24<<10, func(w *world, _ *bytes.Buffer) {
 		w.send("q", "", make([]string, 50)...)
@@ -199,7 +202,8 @@ func TestSixThousandUnsettled(t *testing.T) {
 	})
 }
 
-// Long names are not kept in full, and stay distinct.
+// Two links whose long names differ only at the end are different links, although the server does
+// not keep long names in full.
 func TestNamesAreCut(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

@@ -123,7 +123,8 @@ func TestTakeoverComesAfterSettlements(t *testing.T) {
 	})
 }
 
-// The deliveries of a link that was taken over do not count as failed (SES-7, DC-3).
+// However often a client takes its link over, the unsettled messages keep a delivery count of zero
+// (SES-7, DC-3).
 func TestTakeoverCountsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := holdingClient(w)
@@ -164,9 +165,9 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 	})
 }
 
-// TestTakeoverOfAnUnansweredAttach: a second link with the same name steals the session even if the
-// broker has not answered the first attach. If the client disconnects first, the connection is
-// removed.
+// If a client attaches a second link of the same name before the busy broker has answered the first
+// attach, the first link is detached as stolen and the second one gets the session. If the client
+// disconnects instead, its connection is removed.
 func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 	for name, goes := range map[string]bool{"and stays": false, "and goes": true} {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +243,8 @@ func TestNoTakeover(t *testing.T) {
 	})
 }
 
-// While the store refuses writes, the new link is refused, and the old one ends nevertheless.
+// While the store refuses writes, a link that steals a session is refused as busy. The old link is
+// detached as stolen nevertheless, so that no receiver is left.
 func TestTakeoverWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}

@@ -170,8 +170,8 @@ func TestStolen(t *testing.T) {
 	})
 }
 
-// A connection has one link to send tokens on. It may attach another after detaching that
-// (sdk-demands 2).
+// A connection can have one link to send tokens on: a second one is refused until the first is
+// detached (sdk-demands 2).
 func TestOneCBS(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()

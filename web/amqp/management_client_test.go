@@ -20,7 +20,8 @@ type manager struct {
 	had  uint32
 }
 
-// manages attaches to the $management of an entity, without credit for replies.
+// manages attaches a link for requests and one for replies to an entity's $management. It gives no
+// credit for replies.
 func manages(c *amqptest.Client, entity string) *manager {
 	c.AttachSender(0, 0, entity+"/$management")
 	a := amqptest.ReceiverAttach(1, entity+"/$management")

@@ -205,7 +205,7 @@ func TestSessionStateOverManagement(t *testing.T) {
 	})
 }
 
-// A request that names a link gets the session of that link, not of another.
+// A request with an associated-link-name is executed only if that link holds the session.
 func TestAssociatedLink(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := newManagementClient(w)
@@ -221,7 +221,8 @@ func TestAssociatedLink(t *testing.T) {
 	})
 }
 
-// A session stays locked as long as it is renewed.
+// Each renewal extends a session's lock by the lock duration, and returns the new end of the lock.
+// When an operator breaks the lock, the link is detached.
 func TestRenewedSession(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		d := newManagementClient(w)

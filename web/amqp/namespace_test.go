@@ -77,7 +77,9 @@ func depth(t *testing.T, b *broker.Broker) (n int64) {
 	return n
 }
 
-// Namespaces become standbys and are removed independently.
+// TestNamespaceStandsByAndIsRemoved checks that when one namespace is added, becomes a standby or
+// is removed, its clients get an error with the reason, and clients of other namespaces stay
+// connected.
 func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, amqp.Options{NamespacesIncomplete: true}, broker.Options{})

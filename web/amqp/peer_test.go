@@ -12,14 +12,15 @@ import (
 	"mayfly/web/amqp"
 )
 
-// bubble runs a test in a synctest bubble, with a world whose broker and clients are in
-// it too.
+// bubble runs a test in a synctest bubble, with a new world whose broker and clients are in the
+// bubble too.
 func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, amqp.Options{}, broker.Options{})) })
 }
 
-// A thousand messages go through a queue in order, each settled on its own.
+// TestThrough sends a thousand messages through a queue with go-amqp, which receives them in order
+// and settles each on its own.
 func TestThrough(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		const messages = 1_000

@@ -8,7 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// A pipe returns bytes in order, wherever they are in the ring and whenever it grows.
+// A pipe returns bytes in the order in which they were written, after writes and reads of many
+// sizes, which make its ring wrap around and grow.
 func TestPipeKeepsOrder(t *testing.T) {
 	p := newPipe()
 	var in, out []byte

@@ -28,9 +28,9 @@ func (s *asked) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	return s.late.Body(ctx, k)
 }
 
-// A reply is counted before it is made: if many links of a connection request one at once, the
-// server makes sixteen megabytes of replies, and one more, at a time. The other requests wait until
-// the client has read these, for as long as a request may take.
+// While 40 links of a connection request large replies at once, the server makes replies for up to
+// 16 MiB, and one more, at a time. The other requests wait until the client has read these, or get
+// the error busy after a minute.
 func TestAnswersMadeAtOnce(t *testing.T) {
 	const links = 40
 	for name, tc := range map[string]struct {

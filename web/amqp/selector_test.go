@@ -14,7 +14,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// under returns a described value.
+// under returns a value with a descriptor.
 func under(descriptor, of value.Value) value.Value {
 	return value.OfRaw(wire.AppendDescribed(nil, descriptor, of))
 }

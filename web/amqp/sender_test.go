@@ -105,7 +105,7 @@ func TestCredit(t *testing.T) {
 	}
 }
 
-// Several drains in one write are answered once, for the last of them.
+// If several flows with drain arrive together, the server answers once, as for the last of them.
 func TestDrainInOneWrite(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -124,7 +124,8 @@ func TestDrainInOneWrite(t *testing.T) {
 	})
 }
 
-// After a client has withdrawn credit, it gets no more messages, and others do.
+// A client that reduces its credit gets no more messages than the new credit allows. The others
+// stay available to other receivers.
 func TestCreditTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -212,7 +213,8 @@ func transfers(all []wire.Performative) (n int) {
 	return n
 }
 
-// A link with many messages does not delay another one.
+// When the window opens, a link with one message gets its turn among the first, although another
+// link of the session has 500 messages to send.
 func TestFair(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("many", engine.Config{})
@@ -241,8 +243,8 @@ func TestFair(t *testing.T) {
 	})
 }
 
-// The limit on links, if it is set, limits the unsettled deliveries of a client. A drain is
-// answered even when the limit is reached.
+// If the limit on unsettled deliveries per link is set, a receiver that has reached it gets no more
+// messages until it settles some. A drain is answered even then.
 func TestUnsettledLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()
@@ -318,8 +320,8 @@ func TestSessionLocksLogged(t *testing.T) {
 	})
 }
 
-// An idle link stays, and so does its connection (LOCK-9, whose timers are off), as long
-// as the client sends heartbeats.
+// An idle link stays attached, and its connection open, for as long as the client sends heartbeats:
+// the idle timers of LOCK-9 are off.
 func TestIdleStays(t *testing.T) {
 	t.Run("LOCK-9", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {

@@ -103,8 +103,8 @@ func shared() wire.Attach {
 	return a
 }
 
-// A client that waits for a session sets a time-out. If it gives up earlier, it gets no
-// session, and no answer to the wait (SES-3).
+// A client that waits for any session is refused after the time-out that it asks for, or after 65 s
+// without one. If it detaches earlier, it gets no session, and no answer to the wait (SES-3).
 func TestAcceptPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
@@ -229,8 +229,8 @@ func (s slow) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// While the broker is busy, the answer to a detach, end or close waits. A client that has
-// got it finds the session free.
+// While the broker is busy, a detach, end or close is not answered. Once it is answered, the
+// session is released and can be accepted again.
 func TestGoodbyeWaits(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {

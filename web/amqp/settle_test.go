@@ -246,7 +246,7 @@ func TestSettledTogether(t *testing.T) {
 	}
 }
 
-// Deliveries that a client settles right before it detaches, ends or closes are settled.
+// A disposition that is followed at once by a detach, end or close still takes effect.
 func TestSettledGoodbye(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
@@ -266,8 +266,9 @@ func TestSettledGoodbye(t *testing.T) {
 	}
 }
 
-// Deliveries that the client has not received become available again, and do not count as
-// delivered, however the link ends.
+// Messages that wait for the session's window, so that the client has not received them, become
+// available again without counting as delivered, when the link ends in any way or its credit is
+// withdrawn.
 func TestUnseen(t *testing.T) {
 	for name, bye := range map[string]func(c *amqptest.Client){
 		"detach": func(c *amqptest.Client) { c.WriteFrames(0, &wire.Detach{Closed: true}) },

@@ -133,7 +133,8 @@ var errFull = errors.New("the disk is full")
 
 func (*failing) Stage(context.Context, engine.Key, io.Reader) error { return errFull }
 
-// The rest of a large message that cannot be stored is dropped as it arrives.
+// A large message that the store fails to keep is refused, the rest of it is dropped as it arrives,
+// and the link stays usable.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubbleWithStore(t, nil, &failing{}, func(h bubbleWorld) {
@@ -189,8 +190,8 @@ func TestGoneWhileTheStoreIsSlow(t *testing.T) {
 	})
 }
 
-// While the store blocks on a message, up to a megabyte of further messages waits on the link.
-// Beyond that, the client has to wait.
+// While the store blocks on a message, a link accepts about a megabyte of further messages at once.
+// A client that sends more has to wait until the store continues.
 func TestLineIsBounded(t *testing.T) {
 	withStuck(t, func(h bubbleWorld, c *amqptest.Client, goOn func()) {
 		c.SendInPieces(0, 0, 0, amqptest.DataMessage(pattern(300_000)), 60_000)
@@ -215,7 +216,8 @@ func TestLineIsBounded(t *testing.T) {
 	})
 }
 
-// The memory for streamed messages is bounded like that for others.
+// Streamed messages count for incomplete-bytes: of six messages of half a megabyte, one address can
+// have three in progress, and the other three get the error busy.
 func TestStreamsAreBounded(t *testing.T) {
 	inBubble(t, map[string]string{"incomplete-bytes": "4000000"}, func(h bubbleWorld) {
 		c := h.large()
@@ -253,7 +255,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// If there are several reasons to refuse a message, the client gets the first.
+// A message that is both malformed and too large is refused as malformed, because that is found
+// first.
 func TestFirstReason(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()
@@ -262,8 +265,8 @@ func TestFirstReason(t *testing.T) {
 	})
 }
 
-// Several connections together cannot exceed the memory, and a refused message frees its
-// part.
+// Incomplete messages of all connections together cannot exceed incomplete-bytes. A refused message
+// frees the bytes that were counted for it.
 func TestMemoryIsShared(t *testing.T) {
 	inBubble(t, map[string]string{"incomplete-bytes": "2000000"}, func(h bubbleWorld) {
 		whole := amqptest.DataMessage(pattern(240_000))

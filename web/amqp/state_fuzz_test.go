@@ -73,7 +73,8 @@ func FuzzStates(f *testing.F) {
 	})
 }
 
-// A speaker sends frames and bytes as a script selects them.
+// A speaker is a client that sends frames and bytes; each byte of its script selects what comes
+// next.
 type speaker struct {
 	script []byte
 	nc     net.Conn
@@ -89,7 +90,7 @@ func (s *speaker) next() byte {
 	return b
 }
 
-// say writes b. It returns false if the server has closed the connection.
+// say writes b, and reports whether the server still reads.
 func (s *speaker) say(b []byte) bool {
 	_, err := s.nc.Write(b)
 	return err == nil

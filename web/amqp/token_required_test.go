@@ -179,8 +179,8 @@ func TestLinksBeforeToken(t *testing.T) {
 	})
 }
 
-// Clients without a token may have few sessions, so that there is room for clients with
-// keys.
+// A client without a token can begin at most about a thousand sessions, so that it leaves memory to
+// clients with tokens.
 func TestStateBeforeToken(t *testing.T) {
 	enforced(t, func(w *world, _ *bytes.Buffer) {
 		c := amqptest.Connect(t, w.plug(), wire.Open{})

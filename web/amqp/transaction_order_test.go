@@ -38,7 +38,7 @@ func (s *gated) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// Stage waits after it has read all.
+// Stage stages the whole body, and then waits while the store is shut, if stages is set.
 func (s *gated) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	err := s.Store.Stage(ctx, k, body)
 	s.mu.Lock()

@@ -126,7 +126,7 @@ func TestReceiversAttachedTogether(t *testing.T) {
 	}
 }
 
-// TX-3: settlements in a session other than the coordinator's are confined too.
+// TX-3: a transaction that has sent to one entity refuses to settle a message of another.
 func TestSettlementsSpan(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		h.b.CreateQueue("r", engine.Config{})

@@ -301,9 +301,9 @@ func TestTransactionMissesSettled(t *testing.T) {
 	}
 }
 
-// A client that continues to settle messages that a transaction refuses gets them again
-// before it ends the transaction, once there are as many of them as it may settle
-// (SETL-5): what the server keeps of them is bounded.
+// If a client settles more messages than fit into its transaction, the server delivers refused ones
+// again before the transaction ends, so that it keeps no more of them than the limit
+// transaction-messages (SETL-5).
 func TestTransactionKeepsFewRefused(t *testing.T) {
 	inBubble(t, map[string]string{"transaction-messages": "2"}, func(h bubbleWorld) {
 		c := h.holding(7, false)
@@ -327,8 +327,8 @@ func TestTransactionKeepsFewRefused(t *testing.T) {
 	})
 }
 
-// Messages that a client has settled in transactions that do not exist are released together
-// (SETL-5): otherwise each would wait for a commit before the server reads on.
+// A disposition that settles 50 messages in a transaction that does not exist releases them in one
+// or two commits, not one by one (SETL-5): the server reads on only after the commits.
 func TestReleasedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &countingStore{}

@@ -52,7 +52,8 @@ func (t *transactionClient) discharge(id []byte, fail bool) wire.State {
 	return t.coordinate((&wire.Discharge{TxnID: id, Fail: fail}).Append(nil))
 }
 
-// discharges is discharge without waiting for the answer, which is the outcome of c.next.
+// discharges sends a discharge and does not wait for its outcome, which is that of the delivery
+// t.next.
 func (t *transactionClient) discharges(id []byte, fail bool) {
 	t.Helper()
 	t.next++
@@ -127,7 +128,8 @@ func TestTransaction(t *testing.T) {
 	})
 }
 
-// A transaction belongs to its connection, and ends with its coordinator.
+// A transaction belongs to its connection: other connections cannot use it. It is rolled back when
+// its coordinator is detached, its connection ends or its time limit of two minutes passes.
 func TestTransactionEnds(t *testing.T) {
 	for name, end := range map[string]func(c *transactionClient){
 		"detach": func(c *transactionClient) {

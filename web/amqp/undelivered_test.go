@@ -17,8 +17,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// setAside defers n messages of size bytes in a queue, and returns the arguments of a
-// request that fetches them.
+// setAside sends n messages of `size` bytes to a queue, defers them, and returns the arguments of a
+// request to $management that fetches them.
 func setAside(w *world, path engine.Path, n, size int) value.Properties {
 	w.t.Helper()
 	var seqs []value.Value
@@ -41,7 +41,8 @@ func setAside(w *world, path engine.Path, n, size int) value.Properties {
 
 const fetchOperation = "com.microsoft:receive-by-sequence-number"
 
-// Ten deferred messages of 200 KB arrive in one reply, which is no larger than the link announced.
+// Ten deferred messages of 200 KB arrive in one reply, which is not larger than the link's
+// max-message-size.
 func TestFetchMany(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})
@@ -67,8 +68,8 @@ func TestFetchMany(t *testing.T) {
 	})
 }
 
-// A repeated number counts once: the error is the repetition (DEF-6), not the size of the
-// reply.
+// A fetch that names one message many times counts its size once: it is refused for the repetition
+// (DEF-6), not because the reply would be too large.
 func TestFetchRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("q", engine.Config{})

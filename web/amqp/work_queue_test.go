@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// A queue is served by one goroutine, even if a function is added while the last one runs,
-// and again after it was empty.
+// TestWorkQueue checks that only one goroutine at a time runs the functions of a queue, in order,
+// even if one is added while the last one runs or after the queue was empty.
 func TestWorkQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards the variables below

@@ -116,7 +116,8 @@ func TestAlertRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestAlertReachesWebhook calls a webhook on this machine, which the options allow.
+// TestAlertReachesWebhook: a test of a rule reaches its webhook, signed with the rule's secret, and
+// the delivery is recorded. The secret has to be given again for a webhook at another host.
 func TestAlertReachesWebhook(t *testing.T) {
 	w := startWithWebhooks(t, new(memory.Store), broker.Options{}, webhook.Options{AllowPrivate: true})
 	got := make(chan http.Header, 1)

@@ -261,8 +261,8 @@ func TestPurgeByFilter(t *testing.T) {
 	}
 }
 
-// TestTransfers: messages that could not be transferred are available like other dead letters
-// (FWD-14).
+// TestTransfers: transfer dead letters are counted, and can be received and purged like other dead
+// letters (FWD-14).
 func TestTransfers(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"topic","path":"via"}`, nil)
@@ -358,7 +358,8 @@ func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 	}
 }
 
-// A brokenPipe fails when the answer is written.
+// A brokenPipe is a response writer that fails after a number of bytes, like the connection of a
+// client that disconnects.
 type brokenPipe struct {
 	header http.Header
 	after  int // bytes that can still be written

@@ -194,7 +194,8 @@ func never404(id string) string {
 	}[id]
 }
 
-// refuseParameter sends a parameter with invalid values, and twice.
+// refuseParameter calls refused with requests that give a query parameter twice or with invalid
+// values.
 func refuseParameter(o *openapi.Operation, p openapi.Parameter, good string, refused func(string, []int, string, string)) {
 	refused(p.Name+" twice", []int{400}, with(good, p.Name+"=1&"+p.Name+"=1"), "")
 	rest, _, _ := strings.Cut(good, "?")
@@ -208,7 +209,8 @@ func refuseParameter(o *openapi.Operation, p openapi.Parameter, good string, ref
 	}
 }
 
-// fill returns the address of an operation with at for an entity, and the required parameters.
+// fill returns the address of an operation, with `at` in place of an entity's path, name or id, and
+// with the required query parameters.
 func fill(o *openapi.Operation, at string) string {
 	out := strings.NewReplacer("{path}", at, "{name}", at, "{id}", at).Replace(o.Path)
 	for _, p := range o.Parameters {

@@ -78,8 +78,8 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeyOfNamesakes: a key belongs to its caller, not to another caller of the
-// same name.
+// TestIdempotencyKeyOfNamesakes: callers of the same name can use the same Idempotency-Key
+// independently. Each gets the replay of its own request only.
 func TestIdempotencyKeyOfNamesakes(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)

@@ -10,8 +10,8 @@ import (
 	"mayfly/web/auth/origin"
 )
 
-// TestLargeBodies: a large body is not kept in memory for an answer; it is included only if it
-// is deleted by the same request.
+// TestLargeBodies: the response to a peek or a receive omits bodies over maxInlineBody, so that the
+// server need not hold them in memory; a receive that deletes the message includes them.
 func TestLargeBodies(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.MessageSize, l.BatchSize = 100<<20, 100<<20

@@ -278,7 +278,8 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// TestNotFound: only a missing entity is reported as one.
+// TestNotFound: a missing job, rule, template, view, token, namespace, scene or entity gets 404,
+// with a text that says what is missing.
 func TestNotFound(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)

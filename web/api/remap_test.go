@@ -30,8 +30,8 @@ func TestImportKeepsOrder(t *testing.T) {
 	}
 }
 
-// begun starts an export of a queue of 32 MiB and reads one line: the server waits to write
-// the rest.
+// begun starts an export of a queue of 32 MiB and reads one line of it. The server then blocks,
+// because the client does not read the rest.
 func begun(t *testing.T) (*world, *bufio.Reader) {
 	t.Helper()
 	w := start(t, broker.Options{})

@@ -10,7 +10,8 @@ import (
 	"mayfly/engine/template"
 )
 
-// TestRepeat: the messages of a dry run are those that its seed sends.
+// TestRepeat: a request with the seed of a dry run sends the messages that the dry run returned,
+// random values included.
 func TestRepeat(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresDuplicateDetection":true}}`, nil)

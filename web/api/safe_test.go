@@ -183,7 +183,8 @@ func (w *world) last() map[*broker.Broker]uint64 {
 	return n
 }
 
-// changed reports whether there is an event since then with an API caller as actor.
+// changed reports whether a broker has recorded an event of an API caller after the numbers in
+// `since`, which last returns.
 func (w *world) changed(since map[*broker.Broker]uint64) bool {
 	for _, b := range w.brokers() {
 		if slices.ContainsFunc(b.Events().Recent(int(b.Events().Last()-since[b])), func(e engine.Event) bool {

@@ -145,7 +145,7 @@ func TestDuplicatesAreReported(t *testing.T) {
 	}
 }
 
-// TestEmptySessionID: the empty text is a session id like others (SES-1).
+// TestEmptySessionID: the empty string is a session id like others, and differs from null (SES-1).
 func TestEmptySessionID(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true}}`, nil)

@@ -157,7 +157,8 @@ func TestCookieName(t *testing.T) {
 	}
 }
 
-// TestKey: callers with the same name have different keys.
+// TestKey: different callers have different keys even if they have the same name. A user's key is
+// the same in each session, whatever the role.
 func TestKey(t *testing.T) {
 	seen := map[string]auth.Caller{}
 	for _, caller := range []auth.Caller{

@@ -96,7 +96,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestCountedBelowTLS: the budget finds the connection that it counts below TLS.
+// TestCountedBelowTLS: connlimit.Unwrap finds the counted connection below a TLS connection.
 func TestCountedBelowTLS(t *testing.T) {
 	a := newWorld(t).open("broker")
 	near, far := net.Pipe()

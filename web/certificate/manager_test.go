@@ -82,8 +82,8 @@ func (w *world) read(name string) []byte {
 	return raw
 }
 
-// trusting shakes hands as a client that trusts the CA file in pem and calls the
-// server by name, and returns the server's certificate.
+// trusting connects as a client that trusts the PEM certificates in `ca` and calls the server
+// `name`, and returns the server's certificate.
 func (w *world) trusting(a *certificate.Manager, ca []byte, name string) (*x509.Certificate, error) {
 	w.Helper()
 	pool := x509.NewCertPool()
@@ -158,7 +158,7 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// TestNothingWeak: clients cannot negotiate weak TLS.
+// TestNothingWeak: clients can connect with TLS 1.2, and not with TLS 1.1.
 func TestNothingWeak(t *testing.T) {
 	w := newWorld(t)
 	a := w.open()
@@ -170,8 +170,8 @@ func TestNothingWeak(t *testing.T) {
 	}
 }
 
-// TestStolenKeySignsLittle: a stolen folder can only impersonate the names that it is for, and
-// the root's key is nowhere.
+// TestStolenKeySignsLittle: with the key that is in the folder, only certificates for the names and
+// addresses that the CA permits can be forged, and no further CA. It is not the root's key.
 func TestStolenKeySignsLittle(t *testing.T) {
 	w := newWorld(t)
 	w.open()
@@ -229,7 +229,8 @@ func TestStolenKeySignsLittle(t *testing.T) {
 	}
 }
 
-// TestCAStays: the CA is kept until it cannot sign a requested name.
+// TestCAStays: the CA is kept as long as it may sign the requested names. Otherwise a new one is
+// made, which is logged and may sign the former names too.
 func TestCAStays(t *testing.T) {
 	w := newWorld(t)
 	w.open("a.example")
@@ -455,8 +456,8 @@ func TestReadableKey(t *testing.T) {
 	}
 }
 
-// TestAlso: names and addresses of listeners are in the certificate if the CA may sign them; a
-// new one, after a move to another network, makes no new CA.
+// TestAlso: the certificate has those ExtraNames that the CA may sign. After a move to another
+// network, the CA stays, and addresses that it may not sign are left out.
 func TestAlso(t *testing.T) {
 	dir := t.TempDir()
 	open := func(also ...string) (ca []byte, names []string) {

@@ -9,7 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A connection whose packets get lost is given up, also while nothing is sent.
+// TestDeafPathsAreGivenUp checks the TCP options of a connection to another server: the kernel
+// closes it after ackTimeout without acknowledgements, both while data is unacknowledged and, by
+// keep-alive probes, while it is idle.
 func TestDeafPathsAreGivenUp(t *testing.T) {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()

@@ -76,7 +76,8 @@ func startRelay(t *testing.T, l *cluster.Forwarder, port cluster.Port) (url stri
 
 var secret = cluster.Secret{1, 2, 3}
 
-// The owner gets the request that the client sent, and the caller.
+// A forwarded request arrives at the owner with the client's method, address, headers and body and
+// with its ClientInfo, which the client cannot forge. The client gets the owner's answer.
 func TestRequestArrivesAsItWas(t *testing.T) {
 	type heard struct {
 		Method, URI, Host, Remote, Body string
@@ -306,7 +307,8 @@ func TestClosedRelayEndsRunningRequests(t *testing.T) {
 	}
 }
 
-// An AMQP connection arrives with the description of its client, and byte by byte.
+// A forwarded AMQP connection arrives at the owner with the ClientInfo of its client, and its bytes
+// are unchanged in both directions.
 func TestConnectionArrivesAsItWas(t *testing.T) {
 	got := make(chan *cluster.Conn, 1)
 	o := farOff(t, secret, cluster.Options{Name: "FAR", AMQP: func(c *cluster.Conn) {

@@ -215,8 +215,8 @@ func TestImpostorLearnsNothing(t *testing.T) {
 	}
 }
 
-// The forwarding server waits for an owner that accepts the connection and sends nothing
-// no longer than it takes to try another address.
+// If an owner's address accepts the connection and sends nothing, the forwarding server gives up
+// after a timeout, tries the owner's next address, and returns 503 if there is none.
 func TestMuteOwnerIsGivenUp(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, but no server does
 	if err != nil {
@@ -247,8 +247,8 @@ func TestMuteOwnerIsGivenUp(t *testing.T) {
 	}
 }
 
-// A forwarded request needs a valid ClientInfo: a server of another version, or one with a
-// bug, may omit it.
+// A forwarded request without a valid ClientInfo is refused, even from a server that knows the
+// secret: it may have another version, or a bug.
 func TestPassedOnWithoutWord(t *testing.T) {
 	asked := make(chan cluster.ClientInfo, 16)
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -36,9 +36,9 @@ func (s *scarce) Accept() (net.Conn, error) {
 	return nc, nil
 }
 
-// TestOutOfFiles checks that a file of the reserve is used to accept a connection when
-// the process is out of files, and that a connection is closed for it although the budget
-// is not used up.
+// TestOutOfFiles checks that when the process is out of files, Accept closes a connection to free a
+// file although the budget is not used up, and uses a file of the reserve if there is none to
+// close.
 func TestOutOfFiles(t *testing.T) {
 	b := New(Options{Max: 100, Reserve: true, Logger: slog.New(slog.DiscardHandler)})
 	defer b.Close()

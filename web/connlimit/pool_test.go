@@ -130,8 +130,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHandshakesMayFinish checks that with a large budget a few connections may finish
-// their handshake: connections of later kinds are closed first.
+// TestHandshakesMayFinish checks that up to a sixteenth of the budget may be in their handshake:
+// only beyond that is the oldest of them closed for a new connection.
 func TestHandshakesMayFinish(t *testing.T) {
 	b := budget(t, 32)
 	for range 30 {
@@ -151,8 +151,8 @@ func TestHandshakesMayFinish(t *testing.T) {
 	}
 }
 
-// TestEmergency checks that emergency places are few and that the newest connection gets
-// one.
+// TestEmergency checks that with a full budget at most maxEmergency further connections are kept,
+// the newest ones, and that the next one to ask gets the place of a connection that closes.
 func TestEmergency(t *testing.T) {
 	b := budget(t, 1)
 	c := arrive(b, "192.0.2.1")

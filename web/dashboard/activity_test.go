@@ -123,8 +123,8 @@ func TestActivityIsExported(t *testing.T) {
 	})
 }
 
-// TestLongExport: an export has more than one page of events, without gaps, and ends at its
-// limit.
+// TestLongExport: an export of activity has the latest MaxExportedEvents events, newest first and
+// without gaps, even if that takes several reads of the history.
 func TestLongExport(t *testing.T) {
 	within(t, func(w *world) {
 		const first, more = 1000, 700

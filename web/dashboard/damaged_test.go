@@ -10,7 +10,7 @@ import (
 	"mayfly/web/auth"
 )
 
-// damage adds damaged messages to the queue orders, which the next start finds.
+// damage restarts the world with a store that reports n damaged messages in the queue orders.
 func (w *world) damage(n int) {
 	w.Helper()
 	w.b.CreateQueue("orders", engine.Config{})

@@ -10,7 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// over makes a request as the script does for content over a page; a nil form means GET.
+// over sends a request as the script does for a dialog over the page: a GET, or a POST if form is
+// not nil.
 func (w *world) over(to string, form url.Values) answer {
 	w.Helper()
 	r := httptest.NewRequest(http.MethodGet, to, nil)

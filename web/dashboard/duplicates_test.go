@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// keysOf returns the messages of a path as the fields of a form that selects them.
+// keysOf returns form fields that select the messages of a path with these subjects, one for each.
 func (w *world) keysOf(path engine.Path, subjects ...string) (pairs []string) {
 	w.Helper()
 	for _, s := range subjects {

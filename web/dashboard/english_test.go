@@ -25,8 +25,8 @@ var englishWords = regexp.MustCompile(`\b([Tt]he|is|are|was|were|which|[Tt]here|
 // given is English text of messages, not of pages: the descriptions of dead letters.
 var given = regexp.MustCompile(`it was bad|The message expired and was dead lettered\.`)
 
-// unmarked returns the English sentences of a Czech page, without those that are marked as
-// English, and text by and for machines.
+// unmarked returns the texts of a Czech page that have at least two English words and are not
+// marked as English. It skips code, scripts and input.
 func unmarked(page *goquery.Document) (said []string) {
 	var walk func(n *html.Node)
 	walk = func(n *html.Node) {

@@ -157,8 +157,8 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 	})
 }
 
-// TestTriedTimes: a form that is only tried shows its effects, and changes nothing (IDLE-9 …
-// IDLE-12, IDLE-15, TTL-16).
+// TestTriedTimes: an entity's form that is sent with try=1 shows the effects of the typed times,
+// and changes nothing (IDLE-9 … IDLE-12, IDLE-15, TTL-16).
 func TestTriedTimes(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})

@@ -65,7 +65,8 @@ func TestStatusSwitch(t *testing.T) {
 	})
 }
 
-// TestStatusTellsWhatStops: before a change of status, the page shows which operations it stops.
+// TestStatusTellsWhatStops: the confirmation of a new status names locked messages that could not
+// be settled, and entities that forward here, if the status affects them.
 func TestStatusTellsWhatStops(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

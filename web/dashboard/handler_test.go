@@ -206,8 +206,8 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// TestStoreThatDoesNotAnswer: if the store does not answer, the outcome of a form is unknown;
-// only reading may be repeated safely.
+// TestStoreThatDoesNotAnswer: if the store does not answer, the page for a sent form says that the
+// outcome is unknown, and does not offer to try again. The page for a GET does.
 func TestStoreThatDoesNotAnswer(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

@@ -109,7 +109,8 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 	})
 }
 
-// TestJobsOverTime: jobs that change times take a duration, or a new time.
+// TestJobsOverTime checks jobs that extend the life of messages by a duration or reschedule them to
+// a time. Invalid durations and past times are refused.
 func TestJobsOverTime(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

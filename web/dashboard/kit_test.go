@@ -198,7 +198,7 @@ func (w *world) restart() {
 	w.start()
 }
 
-// pass lets time pass until all due work is done.
+// pass lets time pass in the bubble, and waits until all work that is due by then is done.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -231,7 +231,8 @@ func (w *world) do(r *http.Request) answer {
 	return a
 }
 
-// once is do without checking the answer in Czech, too.
+// once sends a request and stores the cookies of the response. Unlike do, it does not repeat the
+// request in Czech.
 func (w *world) once(r *http.Request) answer {
 	w.Helper()
 	r.RemoteAddr = w.remote
@@ -316,8 +317,9 @@ func (w *world) send(to string, form url.Values) answer {
 	return w.do(r)
 }
 
-// done is a post that must succeed; it returns the notice and the address of the page that it
-// leads to.
+// done is a post whose response has to be a redirect. It returns the text of the notice on the
+// target page, and that page's address, and keeps the address of the notice's undo button in
+// w.undo.
 func (w *world) done(to string, pairs ...string) (says string, at string) {
 	w.Helper()
 	w.undo = ""

@@ -130,8 +130,8 @@ func TestLabOfThousands(t *testing.T) {
 	})
 }
 
-// TestLabOfManyRules: of a subscription with many rules, those that affect the result are
-// shown.
+// TestLabOfManyRules: of a subscription with 250 rules, the lab shows 25, among them the one that
+// matches, and each page of the tab of rules shows 100.
 func TestLabOfManyRules(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
@@ -248,7 +248,7 @@ func (w *world) must2(got, want string) {
 	}
 }
 
-// fillForm sends a form as a browser in which the user filled in a field.
+// fillForm sends the form of a page, with one field changed. The response has to be a redirect.
 func (w *world) fillForm(a answer, name, text string) {
 	w.Helper()
 	form := sent(a)
@@ -309,7 +309,8 @@ func TestWhatCannotBeCaught(t *testing.T) {
 	})
 }
 
-// TestTrayIsBounded: the tray is bounded, and survives a restart if there is a history.
+// TestTrayIsBounded: the tray keeps the latest 100 messages, or fewer if they are large, and the
+// page shows how many were discarded in all.
 func TestTrayIsBounded(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})

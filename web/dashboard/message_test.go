@@ -141,7 +141,8 @@ func TestActs(t *testing.T) {
 	})
 }
 
-// TestBadActs sends invalid values for each input; nothing changes.
+// TestBadActs: an operation on a message with an invalid value is refused, with the error beside
+// its field, and changes nothing.
 func TestBadActs(t *testing.T) {
 	within(t, func(w *world) {
 		orders(w)

@@ -16,7 +16,8 @@ import (
 	"mayfly/web/presentation"
 )
 
-// TestRoutesAreMounted: exactly the routes are mounted.
+// TestRoutesAreMounted: the addresses that the server handles are exactly those of the table of
+// routes.
 func TestRoutesAreMounted(t *testing.T) {
 	withinNamespaces(t, openManager, func(w *world) {
 		e := echo.New()

@@ -108,7 +108,7 @@ func TestRuleForms(t *testing.T) {
 	})
 }
 
-// resend fetches a form and sends it unchanged as a browser does.
+// resend loads a page and sends its form unchanged, which has to succeed.
 func (w *world) resend(to string) {
 	w.Helper()
 	a := w.see(to)
@@ -258,7 +258,8 @@ func TestRuleRows(t *testing.T) {
 	})
 }
 
-// TestTryRule: a rule is tried on a message, and neither is saved.
+// TestTryRule: trying a rule on a message shows whether the rule selects it and why. Neither the
+// rule nor the message is saved.
 func TestTryRule(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)

@@ -47,7 +47,7 @@ func (a answer) fields(form string) (pairs []string) {
 	return pairs
 }
 
-// preview returns the beginning of a message's body.
+// preview returns the stored preview of a message's body.
 func preview(w *world, r engine.Row) string {
 	c, err := r.Content.Content()
 	w.must(err)

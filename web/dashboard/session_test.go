@@ -254,7 +254,8 @@ func TestSessionState(t *testing.T) {
 	})
 }
 
-// TestSessionStateWriters: of several users who have seen the same state, one sets it.
+// TestSessionStateWriters: if several users who have seen the same state set it at once, only one
+// succeeds, and the others get 409.
 func TestSessionStateWriters(t *testing.T) {
 	sessioned(t, func(w *world) {
 		seen := w.see(at(hostile)).Find("input[name=seen]").AttrOr("value", "")

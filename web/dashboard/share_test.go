@@ -9,7 +9,8 @@ import (
 	"mayfly/web/auth/origin"
 )
 
-// TestFormsWaitForRoom: a large form waits for room as other bodies do.
+// TestFormsWaitForRoom: while the budget for bodies is used up, a large form waits and then gets
+// 503 with a Retry-After header. A small form does not wait.
 func TestFormsWaitForRoom(t *testing.T) {
 	within(t, func(w *world) {
 		room := origin.NewBodyBudget()

@@ -35,8 +35,9 @@ func TestLinkIsDrawnForOthers(t *testing.T) {
 	})
 }
 
-// TestTalksOfTwoServers: a browser has separate presentations at each port of a host, and a
-// key that was set with TLS is not sent without.
+// TestTalksOfTwoServers: a browser can present at two ports of a host at once, each with its own
+// cookie for the presenter's key, which is Secure only at the port with TLS. Stopping one
+// presentation keeps the cookie of the other.
 func TestTalksOfTwoServers(t *testing.T) {
 	within(t, func(w *world) {
 		e, d := echo.New(), dashboard.New(dashboard.Options{Broker: w.b.Broker, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})

@@ -91,8 +91,8 @@ func TestAsSentAndAgain(t *testing.T) {
 	})
 }
 
-// TestKin: a copy links to its original and back, and the copies that a topic made of one
-// message link to each other, here and after a restart (OPS-2, FILT-1).
+// TestKin: the page of a resubmitted copy links to the original and back, and the pages of the
+// copies that a topic made of one message link to each other, also after a restart (OPS-2, FILT-1).
 func TestKin(t *testing.T) {
 	within(t, func(w *world) {
 		orders(w)

@@ -127,8 +127,8 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 	}
 }
 
-// same reports whether a dead letter of orders is the only one, unchanged except for where its
-// content is stored, and no other message exists beside those of orders.
+// same reports whether `was` is the only dead letter of orders and unchanged, except for where its
+// content is stored, and orders has no message with the subject "new".
 func (w *world) same(was engine.Row) bool {
 	rows := w.b.Rows("orders/$DeadLetterQueue")
 	if len(rows) != 1 || w.b.State("orders").Counts.MessageCount() != int64(len(w.b.Rows("orders"))+1) {
@@ -201,8 +201,8 @@ func TestUndoSparesWhatWasTouched(t *testing.T) {
 	})
 }
 
-// TestUndoTooLate: after a minute, or after a restart, it is too late; an unknown word has the
-// same result.
+// TestUndoTooLate: an undo is refused as too late after a minute, after many other operations,
+// after a restart, and if its token is unknown.
 func TestUndoTooLate(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
@@ -323,7 +323,8 @@ func TestBulkOverEntities(t *testing.T) {
 	})
 }
 
-// TestBulkOfScheduledAndDeferred: further operations on scheduled and deferred messages.
+// TestBulkOfScheduledAndDeferred: the operations that only scheduled or deferred messages have work
+// on selected rows too.
 func TestBulkOfScheduledAndDeferred(t *testing.T) {
 	within(t, func(w *world) {
 		w.b.CreateQueue("orders", engine.Config{})

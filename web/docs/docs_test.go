@@ -10,7 +10,7 @@ import (
 	"mayfly/web/docs"
 )
 
-// library returns two pages of the list and a file.
+// library returns a Library of two short pages and a file, with links of every kind.
 func library(base string) *docs.Library {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	return docs.New(base, map[string]fs.FS{

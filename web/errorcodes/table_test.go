@@ -167,7 +167,8 @@ func TestAPIStatuses(t *testing.T) {
 	}
 }
 
-// TestFirstRowWins looks up errors of several kinds.
+// TestFirstRowWins checks that an error that is of several kinds gets the codes of the first row
+// that matches.
 func TestFirstRowWins(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err              error

@@ -31,7 +31,8 @@ func unused(budget *origin.BodyBudget) bool {
 	return a.TryGrow(everything) && b.TryGrow(everything)
 }
 
-// A line takes room as it arrives; a message keeps it until Release.
+// A Reader takes room for a line's bytes only as they arrive, and a message keeps that room until
+// Release.
 func TestReaderTakesBudgetAsDataArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := origin.NewBodyBudget()
@@ -130,8 +131,8 @@ func TestReaderReleasesItsBudget(t *testing.T) {
 
 const expiredLine = `{"timeToLive":"PT1H","system":{"key":"1","path":"q","sequenceNumber":1,"enqueuedSequenceNumber":1,"state":"active","enqueuedTime":"2020-01-01T00:00:00Z","expiresAt":"2020-01-01T01:00:00Z","deliveryCount":0,"size":0,"exportedAt":"2020-01-01T00:00:00Z"}}`
 
-// When the room is full, the returned messages are sent first, so that many small ones are
-// never refused.
+// TestReaderRelieves: when there is no room for the next message, the Reader calls Flush, which may
+// release the messages read so far. A message that does not fit even then gets engine.ErrBusy.
 func TestReaderRelieves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := origin.NewBodyBudget()

@@ -12,7 +12,8 @@ import (
 	"mayfly/web/amqp/codec"
 )
 
-// A negative time to live survives an export, however small it is (TTL-8).
+// TestExportedTTL checks that an export and import keep any time to live, even one of a nanosecond
+// or a negative one (TTL-8).
 func TestExportedTTL(t *testing.T) {
 	for _, ttl := range []time.Duration{0, 1, time.Millisecond, -1, -time.Millisecond, -time.Hour} {
 		c, _, err := Exported{Outgoing: Outgoing{TimeToLive: exportTTL(ttl)}}.content()

@@ -29,7 +29,8 @@ func members(n int) string {
 	return b.String() + `"z":1`
 }
 
-// JSON values are counted before decoding.
+// TestDecodeIsBounded checks that JSON with too many items or values is refused before it is
+// decoded, so that it takes little memory.
 func TestDecodeIsBounded(t *testing.T) {
 	const size = 8 << 20
 	type rule struct{ Name, Kind, Filter, Action string }

@@ -126,8 +126,8 @@ func TestWordsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestUnderWayIsRemembered: a running operation is not forgotten, however many others there
-// are.
+// TestUnderWayIsRemembered: a second call under the key of a running operation waits for it, even
+// after more other operations than the cache keeps.
 func TestUnderWayIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Cache[int]

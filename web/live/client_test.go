@@ -138,8 +138,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestClockTurned: every browser is notified of a changed clock at once, and its pages are
-// rendered again, whatever they watch.
+// TestClockTurned: when the clock changes, every browser gets the new clock state at once, and all
+// pages are rendered again.
 func TestClockTurned(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -172,7 +172,7 @@ func TestClockTurned(t *testing.T) {
 	}
 }
 
-// TestASilentBrowserIsCut: a browser that no longer reads answers no ping, and is disconnected.
+// TestASilentBrowserIsCut: a browser that answers no ping is disconnected.
 func TestASilentBrowserIsCut(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), func(o *Options) { o.Heartbeat, o.StallTimeout = 10*time.Millisecond, 20*time.Millisecond })

@@ -191,8 +191,8 @@ func TestACutLosesAndRepeatsNothing(t *testing.T) {
 	wantParts(t, tab.next(), parts{N: 5, Lists: map[string]listPart{"rows": {Order: []string{"2", "3"}, Put: map[string]string{"3": "C"}}}})
 }
 
-// TestASnapshotIsNeverOlderThanThePage: a rendering that began before a browser subscribed may
-// be older than the page that the browser has, and is not sent to it.
+// TestASnapshotIsNeverOlderThanThePage: a browser that subscribes while the page is being rendered
+// does not get that rendering, because its own page may be newer.
 func TestASnapshotIsNeverOlderThanThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

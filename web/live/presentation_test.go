@@ -130,7 +130,8 @@ func TestForbiddenPresenters(t *testing.T) {
 	}
 }
 
-// TestNoPresentations: without a Registry no client presents or follows, and nothing breaks.
+// TestNoPresentations: a hub without a Registry refuses to present, and ignores a command to
+// follow.
 func TestNoPresentations(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), nil)

@@ -27,7 +27,8 @@ var commandRoles = map[string]auth.Role{
 	"unsub":    auth.Viewer,
 }
 
-// TestCommandsTakeRoles tries every command with every role.
+// TestCommandsTakeRoles checks that each command is refused to exactly the roles below the one in
+// commandRoles, and that an unknown command ends the socket.
 func TestCommandsTakeRoles(t *testing.T) {
 	if diff := cmp.Diff(commandRoles, commands); diff != "" {
 		t.Errorf("the table of commands differs (-want +got):\n%s", diff)

@@ -90,8 +90,8 @@ func focus(_ *testing.T, s *stage) {
 	s.equal(in, "2")
 }
 
-// letIn: only showing new rows by the keyboard moves the focus, to the first of them; the rows
-// wait until the user asks for them.
+// letIn: new rows wait while a row is selected. When the user shows them by keyboard, the focus
+// moves to the first of them. If they disappear while they wait, it moves to the row above.
 func letIn(_ *testing.T, s *stage) {
 	const in = `document.activeElement.closest("[data-key]")?.dataset.key`
 	s.start(full(6, []string{"1"}, map[string]string{"1": menu("1", "one", true)}))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// stream: frames that arrive while the page is busy are shown at once, so that a browser that
-// is slower than the frames does not fall behind for ever.
+// stream: frames that arrived while the page was busy are applied together and painted about once,
+// so that a slow browser does not fall behind. While changes are too frequent, rows do not flash.
 func stream(_ *testing.T, s *stage) {
 	rows := map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour), "3": row("3", "three", hour)}
 	s.start(full(6, []string{"1", "2", "3"}, rows))
@@ -87,7 +87,8 @@ func chosen(_ *testing.T, s *stage) {
 	s.want(order + ` === "3,2,1"`)
 }
 
-// storm: when very many rows leave at once, a dozen are struck through before they are removed.
+// storm: when 200 rows expire at once, only twelve of them are struck through before they are
+// removed, and the others are removed at once.
 func storm(_ *testing.T, s *stage) {
 	rows, order, gone := map[string]string{}, []string{}, map[string]string{}
 	for i := range 200 {

@@ -227,7 +227,9 @@ func hold(_ *testing.T, s *stage) {
 	s.want(order + ` === "5,4,1,2" && document.querySelector(".newbar").hidden`)
 }
 
-// still: a list that is held does not change, wherever the pointer is, until it is released.
+// still: while the user holds a list, its rows change in place but none is added or removed,
+// whether the pointer is over it or not. New rows wait until the user shows them or releases the
+// list.
 func still(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1", "2"}, map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour)}))
 	const pressed = `document.querySelector("[data-hold]").ariaPressed`
@@ -539,7 +541,8 @@ func keys(_ *testing.T, s *stage) {
 	s.want(`location.pathname === "/n/a%2Fb/expirations"`)
 }
 
-// standing: a page without live parts: only its clocks run.
+// standing: on a page without live parts the clocks run, but the page shows no connection state and
+// sends nothing to the server.
 func standing(_ *testing.T, s *stage) {
 	s.want(`/^4m \d\ds$/.test(` + textOf + `("time"))`)
 	s.equal(`[mayfly.state, document.querySelector("[data-pill]").hidden]`, []any{"", true})

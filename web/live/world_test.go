@@ -287,7 +287,8 @@ func (b *tab) closed() int {
 	}
 }
 
-// acted waits until the commands sent so far were carried out.
+// acted waits until the hub has carried out all earlier commands, by sending an invalid one and
+// waiting for its error.
 func (b *tab) acted() {
 	b.t.Helper()
 	b.send("sub", "nonsense", 0)

@@ -95,7 +95,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestDebug: lines at debug level are all written.
+// TestDebug: lines at debug level are not limited.
 func TestDebug(t *testing.T) {
 	limited(t, func(log *slog.Logger, _ *Handler, out *lines) {
 		for range 5 {
@@ -107,7 +107,8 @@ func TestDebug(t *testing.T) {
 	})
 }
 
-// TestMostKinds: more messages than maxKinds count as one kind.
+// TestMostKinds: at most maxKinds messages have limits of their own, and all others share one. None
+// is remembered after a quiet time.
 func TestMostKinds(t *testing.T) {
 	limited(t, func(log *slog.Logger, h *Handler, out *lines) {
 		for i := range 10_000 {
@@ -154,7 +155,7 @@ func TestValuesAreCut(t *testing.T) {
 	})
 }
 
-// TestTogether: a Handler may be used and closed concurrently.
+// TestTogether uses and closes a Handler from several goroutines, for the race detector.
 func TestTogether(t *testing.T) {
 	limited(t, func(log *slog.Logger, h *Handler, out *lines) {
 		var all sync.WaitGroup

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestRepeats: the same line about a client is written once in 30 seconds.
+// TestRepeats: First reports true for a line once in repeatInterval. Lines are the same if their
+// Client, Subject and the beginning of their Reason are.
 func TestRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Repeats

@@ -226,7 +226,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// Many presenters and followers come and go at once; the race detector checks this.
+// TestManyAtOnce lets many presenters and followers join and leave concurrently, for the race
+// detector, and checks that no follower is left.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	var h Registry

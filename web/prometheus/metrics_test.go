@@ -69,7 +69,8 @@ func TestMetricsOfEveryEntity(t *testing.T) {
 	}
 }
 
-// TestRestIsSummed has more entities than are reported one by one.
+// TestRestIsSummed: entities beyond the number that is reported one by one are summed under the
+// name "…".
 func TestRestIsSummed(t *testing.T) {
 	for most, want := range map[int]string{
 		-1: `{namespace="default",entity="…",state="active"} 3`,

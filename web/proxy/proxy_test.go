@@ -59,7 +59,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestSecure: a proxy's header on TLS counts if the proxy is trusted.
+// TestSecure: a request counts as sent over TLS if its own connection has TLS, or if a trusted
+// proxy's header says so.
 func TestSecure(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from, proto string
@@ -103,7 +104,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNetwork: an IPv6 client has a network of addresses.
+// TestNetwork: Network returns the /64 prefix of an IPv6 address, and an IPv4 address as it is.
 func TestNetwork(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "pipe": "pipe",

@@ -9,7 +9,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Slashes at the end of an address are ignored, as in management.
+// TestTrailingSlashes checks that every operation on messages ignores slashes at the end of its
+// address, as the management API does.
 func TestTrailingSlashes(t *testing.T) {
 	for name, slash := range map[string]string{"REST-2 none": "", "REST-2 one": "/", "REST-2 two": "//"} {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,8 @@ func TestRights(t *testing.T) {
 	w.Want(200, "GET", "/health", "")
 }
 
-// An invalid token is refused whatever the operation is, before any other check.
+// TestTokensThatAreNoGood checks that each kind of invalid token is refused with its own reason,
+// for every operation and before any other check.
 func TestTokensThatAreNoGood(t *testing.T) {
 	w := guarded(t)
 	later := time.Now().Add(time.Hour)

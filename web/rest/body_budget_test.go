@@ -16,7 +16,7 @@ import (
 	"mayfly/web/auth/origin"
 )
 
-// sharing gives each request its share of the room for bodies.
+// sharing gives each request a Share of the budget for bodies.
 func sharing(budget *origin.BodyBudget) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -28,8 +28,8 @@ func sharing(budget *origin.BodyBudget) echo.MiddlewareFunc {
 	}
 }
 
-// A large description waits for room as a list of messages does. Descriptions of the
-// usual size do not.
+// While the budget for bodies is used up, a large description has to wait for it, as a large list
+// of messages has. A description of the usual size does not.
 func TestDescriptionsWaitForTheBodyBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)

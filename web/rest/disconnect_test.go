@@ -119,7 +119,8 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 	t.Logf("%d received, %d returned or never delivered, %d left for a client that disconnected", got, c.Active, c.Locked)
 }
 
-// A brokenPipe fails when the response is written, as after a client's disconnecting.
+// A brokenPipe is a response writer that fails after a number of bytes, like the connection of a
+// client that disconnects.
 type brokenPipe struct {
 	header http.Header
 	after  int // bytes that are still accepted

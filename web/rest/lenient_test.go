@@ -31,8 +31,8 @@ func TestPropertiesHTTPKnows(t *testing.T) {
 	}
 }
 
-// BrokerProperties accept numbers for texts, texts for numbers and the common formats of
-// a time.
+// TestLooseBrokerProperties checks that BrokerProperties may have numbers for strings, strings for
+// numbers, unknown members, and times in any common format.
 func TestLooseBrokerProperties(t *testing.T) {
 	for name, tc := range map[string]struct{ given, want string }{
 		"REST-4 a number for a text":  {`{"MessageId":5,"Label":1.50,"To":true}`, `"MessageId":"5"`},

@@ -263,7 +263,8 @@ func (s *executor) receive(c enginetest.Command) (lines []string, err error) {
 	return lines, nil
 }
 
-// read formats a message as a line and remembers its lock.
+// read returns a received message as a line of the scenario, and stores its lock for later
+// commands.
 func (s *executor) read(c enginetest.Command, got webtest.Answer, body string) (string, error) {
 	var p brokerPropertiesJSON
 	if err := json.Unmarshal([]byte(got.Header.Get("BrokerProperties")), &p); err != nil {

@@ -114,7 +114,8 @@ var (
 	sized    = regexp.MustCompile(`this one has \d+`)
 )
 
-// plain returns a line without details that REST does not show.
+// plain returns a line of the engine without what REST does not show, such as fractions of a second
+// in times of expiry.
 func plain(c enginetest.Command, line string) string {
 	line = expiring.ReplaceAllStringFunc(line, func(s string) string {
 		d, err := time.ParseDuration(expiring.FindStringSubmatch(s)[1])

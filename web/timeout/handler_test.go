@@ -325,7 +325,7 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	}
 }
 
-// inPieces returns a function that writes 200 KiB in pieces of that size.
+// inPieces returns a function that writes and flushes 200 KiB in pieces of `size` bytes.
 func inPieces(size int) func(io.Writer) error {
 	return func(w io.Writer) error {
 		for sent := 0; sent < 200<<10; sent += size {
@@ -368,7 +368,7 @@ func TestHijacked(t *testing.T) {
 	})
 }
 
-// TestWrites: a write to a client that reads nothing is not waited for forever.
+// TestWrites: a write to a client that reads nothing fails after StallTimeout.
 func TestWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()

@@ -22,8 +22,8 @@ func (a asked) Err() error {
 	return err
 }
 
-// Close waits even for an Offer that has found the sender open and is about to start its
-// goroutine.
+// TestCloseWaitsForOffers checks that when Close runs while an Offer is about to start a goroutine,
+// no goroutine runs after Close has returned.
 func TestCloseWaitsForOffers(t *testing.T) {
 	for range 200 {
 		s := New(Options{Logger: slog.New(slog.DiscardHandler)})

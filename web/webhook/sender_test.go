@@ -123,7 +123,8 @@ func TestEvent(t *testing.T) {
 	})
 }
 
-// TestKnownSignature compares with a signature made by another program.
+// TestKnownSignature compares a signature with one that another program has made of the same text
+// and secret.
 func TestKnownSignature(t *testing.T) {
 	const want = "t=1783936800,v1=97e1df81d76e2cd630cbea1915726ef8b3f0607fe01cbbc7e9cddf3e89bb396a"
 	if got := webhook.Sign("correct horse", time.Unix(1783936800, 0), []byte(`{"a":1}`)); got != want {
@@ -173,8 +174,9 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestFrozen has an endpoint that does not answer: other rules are not delayed, and its alerts
-// in the meantime become one event.
+// TestFrozen has an endpoint that does not answer. Offer does not wait for it, other rules are
+// delivered at once, and the rule's own alerts that arrive in the meantime are merged into one
+// event.
 func TestFrozen(t *testing.T) {
 	frozen := func(_ int, r *http.Request) (int, error) {
 		if strings.Contains(r.URL.Host, "frozen") {
@@ -215,7 +217,8 @@ func TestFrozen(t *testing.T) {
 	})
 }
 
-// TestMostRemembered sends hundreds of alerts in a minute.
+// TestMostRemembered offers 600 alerts in a minute: the endpoint gets at most about one request a
+// second, which together report all alerts, and the Sender remembers the last 30 deliveries.
 func TestMostRemembered(t *testing.T) {
 	bubble(t, good, func(t *testing.T, s *webhook.Sender, e *endpoint) {
 		for range 600 {
@@ -276,7 +279,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestWhereAConnectionGoes uses a name that resolves to this machine: the resolved address counts.
+// TestWhereAConnectionGoes checks that without AllowPrivate no request is sent to a host that
+// resolves to this machine, whatever its name is.
 func TestWhereAConnectionGoes(t *testing.T) {
 	hits := make(chan string, 10)
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

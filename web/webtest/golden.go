@@ -10,7 +10,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files to testdata") //nolint:gochecknoglobals // a flag is of the process
 
-// Golden compares a text with a file. With the flag -update it writes the file first.
+// Golden fails the test if the text differs from the content of a file. With the flag -update it
+// writes the text to the file first.
 func Golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

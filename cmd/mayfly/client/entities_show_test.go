@@ -7,7 +7,8 @@ import (
 	"mayfly/web/api"
 )
 
-// A rule is shown in the words of its definition.
+// TestRuleText checks the text that describes a rule in a list: its filter and action, "everything"
+// or "nothing" for a constant filter, and the error of an invalid rule.
 func TestRuleText(t *testing.T) {
 	dear := "price > 1"
 	for _, tc := range []struct {

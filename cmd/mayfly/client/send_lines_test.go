@@ -8,7 +8,8 @@ import (
 	"mayfly/cmd/mayfly/cli"
 )
 
-// At most two batches are read ahead, even of an endless stream.
+// TestReadLinesWaits checks that readLines numbers lines without a gap, and reads at most a few
+// batches of an endless stream ahead.
 func TestReadLinesWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	endless := &counting{line: []byte(`{"body":"` + strings.Repeat("x", 1000) + `"}` + "\n")}
@@ -29,7 +30,7 @@ func TestReadLinesWaits(t *testing.T) {
 	}
 }
 
-// A counting is an endless stream.
+// A counting is an endless stream that repeats one line and counts the bytes read.
 type counting struct {
 	line []byte
 	read int // owned by the reader until it has ended

@@ -128,7 +128,8 @@ func (p *tape) all() []string {
 	return append([]string{}, p.frames...)
 }
 
-// TestWatchFrames compares the pictures of watch, second by second, at usual terminal sizes.
+// TestWatchFrames compares what watch draws, at several times and terminal sizes, with a file in
+// testdata, and checks that it fits into the terminal.
 func TestWatchFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := shop(t)

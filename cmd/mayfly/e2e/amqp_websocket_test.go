@@ -104,7 +104,8 @@ func TestSDKInWebSockets(t *testing.T) {
 	}
 }
 
-// TestWebSocketEndsWithTheServer checks that a stop does not wait for a WebSocket as for a request.
+// TestWebSocketEndsWithTheServer checks that a stopping server closes open WebSockets, and does not
+// wait server.ShutdownTimeout for them as it does for running requests.
 func TestWebSocketEndsWithTheServer(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	c, err := DialWebSocket(t, s.Admin, websocket.Dialer{Subprotocols: []string{"amqp"}})
@@ -128,8 +129,9 @@ func TestWebSocketEndsWithTheServer(t *testing.T) {
 	}
 }
 
-// TestForeignPagesReachNoAMQP checks that pages of other sites cannot open AMQP, neither by their
-// own host name, if it resolves to this machine, nor by this server's.
+// TestForeignPagesReachNoAMQP checks that a page of another site cannot open AMQP over WebSocket:
+// neither at this server's address, nor at the site's own host name after it was rebound to this
+// machine.
 func TestForeignPagesReachNoAMQP(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	for name, header := range map[string]http.Header{

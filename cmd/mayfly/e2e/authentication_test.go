@@ -93,14 +93,15 @@ func (s *Server) RequestWithToken(t *testing.T, token, method, at, body string) 
 	return (&CookieJar{}).Do(t, r)
 }
 
-// A wireline is a page's socket and its events.
+// A wireline is the socket of live pages, with its pongs and the error that ended it.
 type wireline struct {
 	*websocket.Conn
 	pongs chan struct{}
 	ended chan error
 }
 
-// OpenLive opens a socket with credentials.
+// OpenLive opens the socket of live pages with the given request headers, which have the
+// credentials.
 func (s *Server) OpenLive(t *testing.T, with http.Header) *wireline {
 	t.Helper()
 	with.Set("Origin", s.Dashboard)
@@ -123,7 +124,8 @@ func (s *Server) OpenLive(t *testing.T, with http.Header) *wireline {
 	return l
 }
 
-// open checks that the other end answers a ping.
+// open sends a ping and returns nil once it is answered, or an error if the socket ends or 20 s
+// pass first.
 func (l *wireline) open() error {
 	if err := l.WriteControl(websocket.PingMessage, nil, time.Now().Add(20*time.Second)); err != nil {
 		return err

@@ -230,7 +230,9 @@ func TestBackupRefusals(t *testing.T) {
 	}
 }
 
-// TestUnsound verifies, backs up and restores damaged stores and a damaged backup.
+// TestUnsound checks that verify reports what is missing in a damaged store or backup. A backup
+// fails if a body cannot be read, and otherwise has everything that can be read; restoring a
+// damaged backup fails and restores nothing.
 func TestUnsound(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	open := func(name string) engine.Store {

@@ -52,7 +52,8 @@ func likeness(method, at string) string {
 	return method + " " + u.Path + "?" + strings.Join(names, "&")
 }
 
-// found checks an address in a page, and reports whether it is a path.
+// found reports whether an address that a page contains is a path to follow. A path that is not
+// below the base path is an error.
 func (c *crawl) found(where, at string) (ok bool) {
 	if strings.HasPrefix(at, "/") && !isBelow(at) {
 		c.Errorf("%s links to %s, which is not below %s", where, at, basePath)
@@ -306,7 +307,8 @@ func TestSignInBelowABasePath(t *testing.T) {
 	want(ana, "GET", s.Dashboard+"/n/default", nil, 303, basePath+"/login")
 }
 
-// TestSignInWithAProviderBelowABasePath signs in with a provider.
+// TestSignInWithAProviderBelowABasePath checks that below a base path a user can sign in with a
+// provider and returns to the requested page.
 func TestSignInWithAProviderBelowABasePath(t *testing.T) {
 	provider := oidctest.Start(t, "http://127.0.0.1"+basePath+oidc.CallbackPath) // at any port
 	s := Start(t, server.Config{Store: "memory:", BasePath: basePath, OIDC: &oidc.Config{

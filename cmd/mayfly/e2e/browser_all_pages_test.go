@@ -271,8 +271,9 @@ var looks = []struct {
 	theme         string
 }{{1440, 900, "light"}, {1440, 900, "dark"}, {900, 700, "light"}, {900, 700, "dark"}, {390, 844, "light"}, {390, 844, "dark"}}
 
-// look checks the open page: nothing is wider than the screen, no text is cut off, and no word
-// of a command breaks at a hyphen. Dark pages are only drawn for screenshots.
+// look checks the open page in the viewports of looks: nothing is wider than the screen, no text is
+// cut off, and no command in an introduction wraps. The dark theme is only rendered for
+// screenshots.
 func (v *visit) look(name string) {
 	v.t.Helper()
 	for _, l := range looks {

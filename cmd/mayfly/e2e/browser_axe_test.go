@@ -134,8 +134,8 @@ func (v *visit) inThemes(what, within string) {
 // folding selects the menus of a page, one of each kind: those of rows are alike.
 const folding = `[...new Map([...document.querySelectorAll(":is(.more, .views, .spaces, .acting):not([open])")].filter((el) => el.checkVisibility()).map((el) => [el.className + el.closest("[data-list]")?.dataset.list, el])).values()]`
 
-// axeOpened runs axe on everything that opens over a page: menus, dialogs and the drawer; once
-// for each different content.
+// axeOpened runs axe on everything that opens over a page: menus, dialogs and the drawer. Menus and
+// the drawer are checked once for each structure, see news.
 func (v *visit) axeOpened(what string) {
 	v.t.Helper()
 	for i := range int(v.js(folding + `.length`).(float64)) {

@@ -68,7 +68,8 @@ func drawerInBrowser(_ *testing.T, v *visit) {
 	v.equal(`document.querySelector("h1").textContent.trim()`, "order-0")
 }
 
-// choosingInBrowser selects all rows at once; new rows wait meanwhile.
+// choosingInBrowser selects all rows at once. New rows are not shown while rows are selected, until
+// the user shows them.
 func choosingInBrowser(_ *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	for n := range 3 {

@@ -121,8 +121,8 @@ func (v *visit) unexpected() []fault {
 	return out
 }
 
-// linkEnds expects, from now on, refusals of the requests that a visitor's page repeats when its
-// link has ended.
+// linkEnds expects, from now on, 401 for the requests that a visitor's page repeats after its link
+// has ended.
 func (v *visit) linkEnds(page string) {
 	v.forgive("/n/default/live", "401", endedHandshake)
 	v.forgive(page, "401")
@@ -149,5 +149,6 @@ func (v *visit) standsBy(home, page string) {
 	v.forgive(page, "503")
 }
 
-// endedHandshake is the cause if a server closes the connection of a socket that it has not answered.
+// endedHandshake is the cause of a fault when the server closes a connection without answering its
+// WebSocket handshake.
 const endedHandshake = "Connection closed before receiving a handshake response"

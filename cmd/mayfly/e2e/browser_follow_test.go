@@ -115,8 +115,8 @@ func strayInBrowser(t *testing.T, ctx context.Context) {
 	bob.want(says + `.startsWith("The link has ended") && !document.querySelector("[data-act=follow]").checkVisibility()`)
 }
 
-// leaveMeanwhile stops following while the tab is requesting the presenter's next page: the tab
-// stays.
+// leaveMeanwhile stops following while the tab waits for a response about the presenter's next
+// page. The tab stays on its page, whatever the response is.
 func leaveMeanwhile(v *visit, leads string) {
 	v.t.Helper()
 	const lost = `mayfly.lost(); mayfly.lost()`

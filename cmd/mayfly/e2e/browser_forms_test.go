@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// done clicks, and checks the notice on the next page.
+// done clicks on an element, and checks that the notice on the next page contains `says`.
 func (v *visit) done(selector, says string) {
 	v.t.Helper()
 	v.click(selector)
@@ -18,7 +18,7 @@ func (v *visit) done(selector, says string) {
 	}
 }
 
-// opened opens the message with a subject from a list.
+// opened opens the page of the message whose subject is in the list at path.
 func (v *visit) opened(path, subject string) {
 	v.t.Helper()
 	v.visit(path)

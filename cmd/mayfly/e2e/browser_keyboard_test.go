@@ -29,16 +29,17 @@ const focused = `(() => {
 	return top && (el.contains(top) || top.contains(el) || top.closest("label")?.contains(el)) ? "" : "covered by " + top?.outerHTML.slice(0, 80) + ": " + name;
 })()`
 
-// begun moves the focus to the first stop within an element. If an element of the page had the
-// focus, a tab would not start at the beginning.
+// begun scrolls to the top and moves the focus to the first stop within an element, so that the Tab
+// key starts there and not where the focus was before.
 const begun = `((within) => {
 	window.tabs = { came: new Set(), last: null, all: () => ` + stops + `.filter((el) => el.closest(within)) };
 	window.scrollTo(0, 0);
 	tabs.all()[0]?.focus();
 })`
 
-// tabbedOn returns what is wrong with the element that the Tab key has reached: null if it was
-// reached before, empty if nothing is wrong. A field may have parts.
+// tabbedOn returns what is wrong with the focused element: null if it had the focus earlier in the
+// round or is no element, empty if nothing is wrong. An element may keep the focus for several Tab
+// keys, as a date field with its parts does.
 const tabbedOn = `(() => {
 	const el = document.activeElement;
 	if (el === document.body || tabs.came.has(el) && el !== tabs.last) return null;
@@ -81,9 +82,9 @@ func (v *visit) tabbed(what, within string) {
 	}
 }
 
-// deaf selects elements that act, or look as if they did, and that a keyboard cannot reach.
-// Entries of a suggestion list are chosen by arrow keys, and a form's first button exists for
-// Enter only.
+// deaf selects elements that respond to clicks, or look as if they did, and that a keyboard cannot
+// reach. It leaves out the entries of suggestion lists, which arrow keys choose, and a form's
+// hidden first button, which is for Enter only.
 const deaf = `(() => {
 	const native = "a[href], a[role=link][aria-disabled=true][tabindex='0'], button, input, select, textarea, summary";
 	const acts = "[data-act], [data-stage-act], [data-ask], [data-drawer], [data-dialog], [data-close], [data-copy], [data-copy-from], [data-newbar], [data-pill], [data-palette], [data-arrange], [data-leaves], [data-go], [formaction], [type=submit], [type=button], [role=button], [role=link], [role=tab], [role=switch], [role=checkbox], [role=menuitem], [onclick]";

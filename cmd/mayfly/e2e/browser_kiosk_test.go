@@ -126,8 +126,8 @@ func wallGoesRound(t *testing.T, v *visit) {
 	v.leave()
 }
 
-// wallInBrowser checks that a wall fills screens of each size, and recovers by itself when the
-// server is back.
+// wallInBrowser checks that a wall fills screens of each size with large figures, and that after
+// the server was unreachable and restarted it reconnects by itself.
 func wallInBrowser(t *testing.T, v *visit) {
 	v.at = v.server.Dashboard
 	for _, size := range [][2]int64{{1920, 1080}, {3840, 2160}} {

@@ -55,8 +55,8 @@ func (v *visit) editsFromList() {
 	v.counted("orders", 2, 0, 0, 0, 2)
 }
 
-// undoesEdit undoes an edit by keyboard while the offer is shown: the dead letter is in its
-// place again, also after a restart of the server.
+// undoesEdit edits and resends a dead letter, and undoes that by keyboard while the undo is
+// offered: the dead letter is at its old position in the list, also after a restart of the server.
 func (v *visit) undoesEdit() {
 	const (
 		list  = "/n/default/q/orders?tab=dead-letter"

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// overInBrowser checks that overlays lie above what may open below them, make room for the
-// focus, and end above the bar at the foot.
+// overInBrowser checks that no overlay hides menus or the focused element, and that overlays end
+// above the bar at the bottom of the window.
 func overInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.create("topic", "prices", `{}`)

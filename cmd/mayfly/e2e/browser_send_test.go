@@ -133,7 +133,7 @@ func editInBrowser(t *testing.T, v *visit) {
 	}
 }
 
-// settled dead-letters a message.
+// settled dead-letters the message with a lock token, with the reason Bad.
 func (v *visit) settled(token string) {
 	v.t.Helper()
 	if code, text := PostJSON(v.t, v.server.Dashboard+"/api/v1/settle", `{"lockToken":"`+token+`","outcome":"dead-letter","reason":"Bad"}`); code >= 300 {

@@ -52,7 +52,8 @@ func formsOfStatus(v *visit) {
 	v.equal(`document.querySelectorAll('.living [href$="/q/door/send"], .living [formaction$="/receive"]').length`, 2)
 }
 
-// formsOfLab tries a message, and creates the subscription that receives it.
+// formsOfLab tries a message that no subscription received in the rules lab, and creates a
+// subscription that matches it.
 func formsOfLab(v *visit) {
 	v.create("topic", "alarms", `{}`)
 	v.ask("POST", v.server.Dashboard+client.APIPath("send", "alarms"), "", `{"subject":"door.opened","properties":{"level":3}}`)

@@ -42,7 +42,7 @@ func (v *visit) received(entity, in string) string {
 	return got.Messages[0].LockToken
 }
 
-// answered is ask for requests whose response is needed.
+// answered posts a JSON body to a path of the server, and decodes the response into `answer`.
 func (v *visit) answered(at, body string, answer any) {
 	v.t.Helper()
 	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.server.Dashboard+at, bytes.NewBufferString(body))
@@ -79,8 +79,8 @@ func sessionsInBrowser(_ *testing.T, v *visit) {
 	v.sessionLookedAt()
 }
 
-// sessionFooted clicks the links at the foot of a session's drawer, which lead to parts of the
-// session's page.
+// sessionFooted follows the links at the foot of a session's drawer, each of which leads to a part
+// of the session's page, and goes back.
 func (v *visit) sessionFooted() {
 	for _, part := range []string{"f-state", "h-receive"} {
 		v.visit("/n/default/q/chats?tab=sessions")

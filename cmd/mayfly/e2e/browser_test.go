@@ -114,7 +114,7 @@ func TestBrowserOpensTheOverview(t *testing.T) {
 	v.stayed()
 }
 
-// TestBrowserOnMongoDB runs the parts that depend most on the store with the other store.
+// TestBrowserOnMongoDB runs on MongoDB those parts of TestBrowser that depend most on the store.
 func TestBrowserOnMongoDB(t *testing.T) {
 	ctx := chromium(t)
 	for _, test := range []struct {
@@ -289,7 +289,7 @@ func (v *visit) restart() {
 	v.t.Cleanup(v.leave)
 }
 
-// leave closes the page; the tab stays.
+// leave replaces the page with an empty one in the same tab.
 func (v *visit) leave() {
 	v.t.Helper()
 	v.do(chromedp.Navigate("about:blank"))
@@ -328,7 +328,7 @@ func (v *visit) listen(event any) {
 	}
 }
 
-// calm starts a period in which the page should not send requests.
+// calm forgets the page's requests and updates so far, for a later call of stayed.
 func (v *visit) calm() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -385,7 +385,7 @@ func (v *visit) want(expression string) {
 	v.wantMeanwhile(expression, func() {})
 }
 
-// wantMeanwhile calls meanwhile between evaluations of the expression.
+// wantMeanwhile is like want, and calls `meanwhile` each time that the expression is not true yet.
 func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 	v.t.Helper()
 	look := chromedp.Evaluate[bool](`(() => { try { return !!(` + expression + `) } catch { return false } })()`)
@@ -399,7 +399,7 @@ func (v *visit) wantMeanwhile(expression string, meanwhile func()) {
 	})
 }
 
-// until waits until so returns true. Errors contain what, a description.
+// until calls `so` until it returns true. After 30 s it fails the test with the description `what`.
 func (v *visit) until(what string, so func(context.Context) bool) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.tab, 30*time.Second)
@@ -415,7 +415,7 @@ func (v *visit) until(what string, so func(context.Context) bool) {
 	}
 }
 
-// equal checks the current value of an expression.
+// equal checks that an expression has a value now; it does not wait.
 func (v *visit) equal(expression string, want any) {
 	v.t.Helper()
 	if n, ok := want.(int); ok {

@@ -12,8 +12,8 @@ import (
 	"mayfly/web/api"
 )
 
-// With --json every error is one problem document on standard error: the server's own, if there
-// is one.
+// TestComplaintsAsProblems checks that with --json a failing command prints exactly one problem
+// document on standard error: the server's, or else one of its own.
 func TestComplaintsAsProblems(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)
@@ -42,7 +42,8 @@ func TestComplaintsAsProblems(t *testing.T) {
 	}
 }
 
-// A signal ends a command that waits, without an error message.
+// TestInterrupted checks that a signal ends a waiting command with cli.ExitInterrupted and without
+// an error message.
 func TestInterrupted(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)

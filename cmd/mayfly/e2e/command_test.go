@@ -138,7 +138,7 @@ func TestVariablesAreFlags(t *testing.T) {
 	}
 }
 
-// once keeps its first write.
+// once is a writer that sends its first write to a channel, and drops writes while that is unread.
 type once struct{ line chan string }
 
 func (o *once) Write(p []byte) (int, error) {

@@ -40,8 +40,8 @@ func TestCompletionKnowsEachFlag(t *testing.T) {
 	}
 }
 
-// TestCompletionInBash lets bash complete lines with the script, which gets names from a
-// program called mayfly.
+// TestCompletionInBash checks which words the script completes in bash. Entities' names come from a
+// fake program mayfly, and are not executed even if they contain shell commands.
 func TestCompletionInBash(t *testing.T) {
 	RequirePrograms(t, "bash")
 	dir := t.TempDir()

@@ -29,7 +29,8 @@ import (
 // its own queue and sends one request at a time, so that only its last operation can be in
 // doubt: it may have happened as a whole or not at all.
 
-// TestCrash kills the program on a SQLite file.
+// TestCrash kills the program repeatedly while clients work with it on a SQLite file, and checks
+// each time that acknowledged operations survived.
 func TestCrash(t *testing.T) {
 	rounds := 1
 	switch long, ci := longtest.Enabled(t), os.Getenv("CI") != ""; {
@@ -41,8 +42,8 @@ func TestCrash(t *testing.T) {
 	crash(t, "sqlite:"+filepath.Join(t.TempDir(), "crash.db"), rounds)
 }
 
-// TestCrashOnMongoDB kills the program on a database. The next one has to wait for the lease of
-// the killed one.
+// TestCrashOnMongoDB is TestCrash on a database, where the next process first waits until the lease
+// of the killed one expires.
 func TestCrashOnMongoDB(t *testing.T) {
 	longtest.Require(t, "rounds of kill -9 on MongoDB")
 	rounds := 3
@@ -52,7 +53,8 @@ func TestCrashOnMongoDB(t *testing.T) {
 	crash(t, mongotest.URL(t), rounds)
 }
 
-// crashLease is long enough for a busy machine.
+// crashLease is the lease of the servers: short, because each restart waits for it, but long enough
+// to be renewed on a busy machine.
 const crashLease = 2 * time.Second
 
 func crash(t *testing.T, store string, rounds int) {

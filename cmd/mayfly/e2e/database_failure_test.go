@@ -30,7 +30,8 @@ func wired(t *testing.T) (string, *FaultyProxy) {
 	return fmt.Sprintf("%s://%s%s/%s%sdirectConnection=true&serverSelectionTimeoutMS=500", scheme, who, w.Addr(), name, join), w
 }
 
-// Eventually waits until so returns true. Errors contain what, a description.
+// Eventually calls `so` until it returns true. After a minute it fails the test with the
+// description `what`.
 func Eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -69,8 +70,8 @@ func isReady(t *testing.T, r server.Ready) bool {
 	return code == http.StatusOK
 }
 
-// TestDatabaseGone disconnects the database, for less and for more than a lease: with a write in
-// progress, and idle.
+// TestDatabaseGone disconnects the database for less and for more than a lease, with a write in
+// progress and without, and checks which requests wait and which get 503.
 func TestDatabaseGone(t *testing.T) {
 	url, w := wired(t)
 	s := StartStandby(t, server.Config{Store: url, Lease: 6 * time.Second})
@@ -150,7 +151,8 @@ func TestDatabaseGone(t *testing.T) {
 	s.End()
 }
 
-// TestDatabaseSlow delays every response of the database.
+// TestDatabaseSlow delays every response of the database by 1.2 s: writes succeed, and pages and
+// health checks report that the store is slow.
 func TestDatabaseSlow(t *testing.T) {
 	url, w := wired(t)
 	s := StartStandby(t, server.Config{Store: url, Lease: time.Minute})
@@ -182,7 +184,8 @@ func TestDatabaseSlow(t *testing.T) {
 	s.End()
 }
 
-// TestDatabaseComesLate waits for a database that starts later.
+// TestDatabaseComesLate checks that with --store-wait a server that starts before its database
+// waits for it and becomes ready.
 func TestDatabaseComesLate(t *testing.T) {
 	url, w := wired(t)
 	w.Cut()

@@ -8,8 +8,8 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// An exported definition can be imported elsewhere, and changes nothing on its own server
-// (EMU-8).
+// TestDefinitionsOnTheCommandLine checks that the file of an export creates the same entities on
+// another server, and that importing it on its own server changes nothing (EMU-8).
 func TestDefinitionsOnTheCommandLine(t *testing.T) {
 	here, there := Start(t, server.Config{Store: "memory:"}), Start(t, server.Config{Store: "memory:"})
 	run := func(code int, in, complaint, server string, args ...string) string {

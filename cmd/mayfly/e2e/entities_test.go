@@ -89,7 +89,8 @@ func TestEntitiesCommand(t *testing.T) {
 	step(cli.ExitNotFound, "", "", "could not be found", "delete", "orders", "--yes")
 }
 
-// A subscription gets all given rules, of both kinds.
+// TestEntitiesCreateRules checks that a new subscription has all rules of --rule and --correlation,
+// with their actions, and that a name that occurs twice is refused.
 func TestEntitiesCreateRules(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)

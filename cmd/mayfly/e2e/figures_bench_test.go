@@ -98,7 +98,7 @@ func (w *bench) must(err error) {
 
 func (w *bench) pass(d time.Duration) { pass(w.B, d) }
 
-// pass lets real time pass, because that is measured here.
+// pass waits for d in real time, or fails the benchmark if its context ends first.
 func pass(b *testing.B, d time.Duration) {
 	b.Helper()
 	select {
@@ -221,7 +221,8 @@ func (t *table) life(b *testing.B, size int) {
 		fmt.Sprintf("%.2f (%.0f/s)", median(ratios), median(rates)))
 }
 
-// depth compares a full queue with an empty one, and restarts with the full one.
+// depth measures the memory of a waiting message, the throughput of a queue with n messages
+// relative to an empty one, and a start with the full queue.
 func (t *table) depth(b *testing.B, n int) {
 	path := filepath.Join(b.TempDir(), "deep.db")
 	for b.Loop() {
@@ -255,7 +256,8 @@ func (t *table) depth(b *testing.B, n int) {
 	}
 }
 
-// lag lets messages with different times to live expire in random order, 5,000 a second.
+// lag measures how long after its expiry a message becomes a dead letter, while 5,000 messages a
+// second expire in random order.
 func (t *table) lag(b *testing.B) {
 	const perSecond, seconds = 5000, 10
 	for b.Loop() {
@@ -296,7 +298,8 @@ func (w *bench) watch(kind engine.EventKind, n int) <-chan []time.Duration {
 	return out
 }
 
-// storm lets all messages of one queue expire at once, while others are sent to another queue.
+// storm measures single sends to one queue while all n messages of another queue expire at once,
+// relative to a quiet time.
 func (t *table) storm(b *testing.B, n int) {
 	for b.Loop() {
 		w := newBench(b)
@@ -328,7 +331,7 @@ func (w *bench) active(p engine.Path) (n int64) {
 	return n
 }
 
-// senders measures single sends by four callers.
+// senders sends single messages by four callers for the time d, and returns the sorted latencies.
 func (w *bench) senders(d time.Duration) []time.Duration {
 	var mu sync.Mutex
 	var all []time.Duration
@@ -385,7 +388,8 @@ type zeroes struct{}
 
 func (zeroes) Read(p []byte) (int, error) { return len(p), nil }
 
-// idle starts the program and leaves it idle.
+// idle starts the program, and measures its memory, its CPU time over a minute without clients, and
+// the time until it was ready.
 func (t *table) idle(b *testing.B) {
 	if runtime.GOOS != "linux" {
 		b.Skip("reads /proc")

@@ -68,8 +68,8 @@ func TestHelpOfEachCommand(t *testing.T) {
 	Golden(t, "help/mayfly.txt", out)
 }
 
-// Each description is complete: a sentence, examples that the parser accepts, one of them for
-// each subcommand, and known exit codes.
+// TestDescriptions checks that the description of each command is complete: sentences, examples
+// that the parser accepts, one of them for each subcommand, and known exit codes.
 func TestDescriptions(t *testing.T) {
 	all := nodes(t)
 	for _, d := range command.All() {

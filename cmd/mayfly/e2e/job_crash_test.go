@@ -41,8 +41,8 @@ func RequestJSON(t *testing.T, r server.Ready, method, path, body string, out an
 	}
 }
 
-// A server is killed in the middle of a job over 100,000 messages: the next server reports
-// exactly what the job has done, and resumes it.
+// TestKilledInTheMiddleOfAJob kills a server during a job over 100,000 messages: the next server
+// reports exactly what the job has done, and resumes it.
 func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	longtest.Require(t, "a kill in the middle of a job")
 	const n = 100_000

@@ -9,8 +9,9 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// A server whose memory is full reports it on pages, in health checks and in metrics, and
-// still delivers messages.
+// TestMemoryIsFull checks that a server at its memory limit refuses sends, reports that on pages,
+// in health checks and in metrics, still delivers messages, and accepts sends again when there is
+// room.
 func TestMemoryIsFull(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", Memory: 1 << 20})
 	call := func(method, url, body string) (int, string) {

@@ -134,8 +134,9 @@ func TestDocsMetrics(t *testing.T) {
 	inDocs(t, "metrics", "metrics", b.String())
 }
 
-// Metrics cover all namespaces: new ones, those that cannot be opened and deleted ones,
-// independently of the server's own.
+// TestMetricsOfNamespaces checks that the metrics have every namespace, even one that cannot be
+// opened, with temporary ones summed, until it is deleted; and that /readyz reports on all
+// namespaces or on a given one.
 func TestMetricsOfNamespaces(t *testing.T) {
 	s := Start(t, server.Config{Store: withBad(t)})
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)

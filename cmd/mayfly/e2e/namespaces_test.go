@@ -38,8 +38,8 @@ func TestNamespacesOnTheCommandLine(t *testing.T) {
 	says("", 4, "", "namespaces", "delete", "default", "--yes")
 }
 
-// With --safe-mode no namespace can be deleted, by any API, and no namespace allows destructive
-// requests; creating and using namespaces works.
+// TestSafeModeOfNamespaces checks that with --safe-mode namespaces can be created and used, but
+// none can be deleted, by any API, and destructive requests within a namespace are refused.
 func TestSafeModeOfNamespaces(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", SafeMode: true})
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
@@ -66,8 +66,8 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 	}
 }
 
-// A namespace can be created with the entities and rules of a file, by the API, the command and
-// the page; after an error there is no namespace.
+// TestNamespacesCreateDefined checks that the API, the command and the page create a namespace with
+// the entities and rules of a file, and create none if the file has an error.
 func TestNamespacesCreateDefined(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	dir := t.TempDir()

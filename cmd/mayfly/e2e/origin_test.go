@@ -8,8 +8,8 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// --allow-origin permits pages of that origin to open AMQP over WebSocket, at every port that
-// serves it; pages of other origins are refused.
+// TestAllowOrigin checks that pages of the origin that --allow-origin names can open AMQP over
+// WebSocket, at every port that serves it, and that pages of other origins cannot.
 func TestAllowOrigin(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", AllowOrigins: []string{"https://Shop.example/"}})
 	for _, base := range []string{s.Dashboard, s.Admin} {

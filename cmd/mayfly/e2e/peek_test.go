@@ -68,7 +68,8 @@ func TestPeekLinesAndFollow(t *testing.T) {
 	}
 }
 
-// Locked messages are listed with their receiver and the number of renewals.
+// TestPeekLocked checks that peek --state locked lists locked messages, each with its receiver and
+// the number of renewals.
 func TestPeekLocked(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)

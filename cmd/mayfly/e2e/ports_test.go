@@ -22,7 +22,8 @@ import (
 	"mayfly/web/api"
 )
 
-// ofShop returns ports of namespaces, each NAMESPACE=KIND, on free port numbers.
+// ofShop parses flags of the form NAMESPACE=KIND, and returns ports with these namespaces and kinds
+// on free port numbers.
 func ofShop(t *testing.T, flags ...string) []server.NamespacePort {
 	t.Helper()
 	var all []server.NamespacePort
@@ -46,8 +47,9 @@ func portOf(t *testing.T, r server.Ready, namespace, kind string) server.Namespa
 	return r.Listen[i]
 }
 
-// Two namespaces with a port each, both at localhost, have separate messages, whatever host a
-// client names, by every protocol; if a namespace does not exist, the client gets an error.
+// TestPortsOfNamespaces checks that a port of a namespace gives access to that namespace only, by
+// every protocol and whatever host a client names. If the namespace does not exist, the client gets
+// an error.
 func TestPortsOfNamespaces(t *testing.T) {
 	s := Start(t, server.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), ConfigFile: OrdersConfig(t), Listen: ofShop(t, "shop=amqp", "shop=admin", "till=amqp")})
 	shop, till, admin := portOf(t, s.Ready, "shop", server.KindAMQP), portOf(t, s.Ready, "till", server.KindAMQP), portOf(t, s.Ready, "shop", server.KindAdmin)
@@ -205,7 +207,7 @@ func sendsOn(t *testing.T, nc net.Conn, host, body string) error {
 	return sender.Send(ctx, amqp.NewMessage([]byte(body)), nil)
 }
 
-// stray returns the response to an AMQP client at an HTTP port.
+// stray sends AMQP's protocol header to an HTTP port, and returns the response.
 func stray(t *testing.T, at string) string {
 	t.Helper()
 	nc, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
@@ -224,7 +226,8 @@ func stray(t *testing.T, at string) string {
 	return string(b[:n])
 }
 
-// Ports of one namespace with TLS behave like other ports with TLS.
+// TestSecurePortsOfNamespaces checks that ports of a namespace with TLS accept AMQP and HTTP
+// clients that trust the CA, whatever server name they send.
 func TestSecurePortsOfNamespaces(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", ConfigFile: OrdersConfig(t), TLSDir: filepath.Join(t.TempDir(), "tls"), Listen: ofShop(t, "shop=amqps", "shop=https")})
 	FillNamespaces(t, s.API)
@@ -260,7 +263,8 @@ func TestSecurePortsOfNamespaces(t *testing.T) {
 	}
 }
 
-// Connections to a port of a namespace that another server owns are forwarded to it.
+// TestPortsArePassedOn checks that connections to a port of a namespace are forwarded if another
+// server owns the namespace.
 func TestPortsArePassedOn(t *testing.T) {
 	url := mongotest.URL(t)
 	a := StartStandby(t, server.Config{Store: url, Listen: ofShop(t, "shop=amqp", "shop=admin")}).Next(server.StateReady)
@@ -286,7 +290,8 @@ func TestPortsArePassedOn(t *testing.T) {
 	}
 }
 
-// A port may also belong to the server's own namespace.
+// TestPortsOfTheServersOwn checks that --listen may name the server's own namespace, and that such
+// a port ignores the host name of a client.
 func TestPortsOfTheServersOwn(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", ConfigFile: OrdersConfig(t), Namespace: "Main", Listen: ofShop(t, "main=amqp")})
 	for host, at := range map[string]string{"shop.servicebus.windows.net": portOf(t, s.Ready, "main", server.KindAMQP).Address, "localhost": s.AMQP} {

@@ -20,8 +20,8 @@ import (
 	"mayfly/web/api"
 )
 
-// The profile applies first, whatever the order on the command line; --limit changes single
-// values.
+// TestParseLimits checks that each --limit changes one value of the profile, that the last one for
+// a name counts, and which values are refused.
 func TestParseLimits(t *testing.T) {
 	emulator, err := engine.Profile("emulator")
 	if err != nil {
@@ -125,8 +125,8 @@ func TestEmulatorProfile(t *testing.T) {
 	}
 }
 
-// Errors of PROP-4 and of the restrictions of the basic tier have the texts of Service Bus, with
-// the namespace's name.
+// TestBasicProfile checks that errors of PROP-4 and of the basic tier's restrictions have the texts
+// of Service Bus, with the namespace's name.
 func TestBasicProfile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Config.json")
 	if err := os.WriteFile(file, []byte(`{"UserConfig":{"Namespaces":[{"Name":"shop"}]}}`), 0o600); err != nil {
@@ -160,8 +160,8 @@ func TestBasicProfile(t *testing.T) {
 	}
 }
 
-// A namespace can change its tier: entities keep their properties, and their forms can be
-// submitted unchanged.
+// TestProfileOfBefore creates entities in the premium tier and restarts the server in the basic
+// tier: the entities keep their properties, and their forms can be sent back unchanged.
 func TestProfileOfBefore(t *testing.T) {
 	store := "sqlite:" + t.TempDir() + "/mayfly.db"
 	s := profiled(t, server.Config{Store: store}, "premium")

@@ -204,7 +204,8 @@ func flagsOf(t *testing.T, ctx context.Context, dir, line string) int {
 	return len(all)
 }
 
-// TestExamplesAreUnderstood parses the examples of the help as the shell would.
+// TestExamplesAreUnderstood checks that bash and the parser of flags accept each example of the
+// help.
 func TestExamplesAreUnderstood(t *testing.T) {
 	t.Parallel()
 	RequirePrograms(t, "bash")

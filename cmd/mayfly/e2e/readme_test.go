@@ -51,7 +51,8 @@ func docFile(t *testing.T, name string) string {
 	return ""
 }
 
-// The documentation's table of commands equals the descriptions.
+// TestDocsCommands checks that the documentation's tables have the summaries of all commands and
+// the meanings of all exit codes.
 func TestDocsCommands(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| Command | What it does |\n| --- | --- |\n")

@@ -11,7 +11,8 @@ import (
 	"mayfly/web/api"
 )
 
-// One dead letter is resubmitted with the changes of --set and -p, and no others (OPS-1, OPS-2).
+// TestResubmitOne checks that resubmitting one dead letter changes the properties of --set and -p,
+// and no others (OPS-1, OPS-2).
 func TestResubmitOne(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)

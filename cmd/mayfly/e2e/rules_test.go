@@ -8,7 +8,8 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// The rules of an existing subscription are listed, created, changed and deleted.
+// TestRulesCommand checks that mayfly rules lists, creates, changes and deletes the rules of a
+// subscription.
 func TestRulesCommand(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)

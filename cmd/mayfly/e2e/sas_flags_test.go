@@ -19,7 +19,8 @@ import (
 	"mayfly/web/auth/sas"
 )
 
-// A server that requires tokens accepts those of its flag's rules, by every protocol.
+// TestServerThatAsksForTokens checks that a server with --sas enforce accepts tokens of the rules
+// that --sas-key gives, by every protocol, and no others.
 func TestServerThatAsksForTokens(t *testing.T) {
 	c := server.Config{Store: "memory:"}
 	c.SAS, c.SASKeys = sas.Enforce, []engine.AccessRule{{Name: "ci", Rights: engine.ListenRight | engine.SendRight, PrimaryKey: "hush"}, {Name: "all", Rights: engine.ManageRight, PrimaryKey: "hush"}}

@@ -194,7 +194,7 @@ func TestScenesOfAFolder(t *testing.T) {
 	}
 }
 
-// Added scenes survive a restart.
+// TestScenesStay checks that a scene that was added over the API still exists after a restart.
 func TestScenesStay(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "s.db")
 	for _, begin := range []bool{true, false} {

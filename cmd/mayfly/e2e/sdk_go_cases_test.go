@@ -67,8 +67,9 @@ func (g *goSDK) updated(ctx context.Context) {
 	g.equal(string(g.one(ctx, r).Body), "b")
 }
 
-// claims attaches the $cbs link of one connection twice, as the SDK does by mistake after an
-// interruption: it recognizes the situation by the error.
+// claims checks that a second $cbs link on a connection is refused as not allowed until the first
+// is closed. The SDK attaches a second one by mistake after an interruption, and recovers if it
+// gets this error.
 func (g *goSDK) claims(ctx context.Context) {
 	c, err := goamqp.Dial(ctx, "amqp://"+g.standard.at.AMQP, &goamqp.ConnOptions{SASLType: goamqp.SASLTypeAnonymous()})
 	g.must(err)

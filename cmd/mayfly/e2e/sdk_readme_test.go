@@ -36,7 +36,7 @@ func TestDocsScripts(t *testing.T) {
 	}
 }
 
-// OrdersConfig returns a configuration with the queue of the scripts.
+// OrdersConfig returns the path of a Config.json with a queue called orders.
 func OrdersConfig(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.json")

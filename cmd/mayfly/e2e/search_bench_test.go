@@ -66,8 +66,9 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// besideSenders searches repeatedly while four senders send, each as fast as possible or one
-// message per pace, and reports the latencies of their messages and how much was read.
+// besideSenders compares four senders with a search running beside them and without one, in turn,
+// and reports the latencies of their messages and how much the searches read. Each sender sends as
+// fast as possible, or one message per `pace` if that is set.
 func besideSenders(b *testing.B, br *broker.Broker, q *search.Query, pace time.Duration) {
 	for b.Loop() {
 		var alone, beside []time.Duration

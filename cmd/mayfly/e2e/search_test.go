@@ -52,7 +52,8 @@ func TestSearchCommand(t *testing.T) {
 	run(cli.ExitOK, first, "1 found in ", "body:anna", "--cursor", mark)
 }
 
-// An incomplete response is an error.
+// TestSearchCutOff checks that the command search fails if the server's response ends early or
+// cannot be parsed.
 func TestSearchCutOff(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"hit":{"path":"q","sequenceNumber":1,"state":"active"}}` + "\n": "the search was cut off",

@@ -9,7 +9,7 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// A duplicate is accepted and dropped (DUP-2), and not reported as sent.
+// TestSendTellsDuplicates checks that send reports duplicates as dropped and not as sent (DUP-2).
 func TestSendTellsDuplicates(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)
@@ -34,7 +34,8 @@ func TestSendTellsDuplicates(t *testing.T) {
 	}
 }
 
-// Placeholders are filled in on request; otherwise they are text.
+// TestSendRepeats checks that send replaces placeholders with --placeholders, --repeat or a
+// template, and otherwise sends them as text.
 func TestSendRepeats(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)

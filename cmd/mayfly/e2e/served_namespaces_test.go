@@ -127,7 +127,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// withBad returns a store with a namespace that cannot be opened.
+// withBad returns a store that also has a namespace called bad, whose file is no store.
 func withBad(t *testing.T) string {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "m.db")
@@ -141,7 +141,8 @@ func withBad(t *testing.T) string {
 	return "sqlite:" + store
 }
 
-// A namespace whose store cannot be opened does not affect others.
+// TestNamespaceThatFails checks that requests to a namespace whose store cannot be opened get 503
+// with the reason, while the server's other namespaces work.
 func TestNamespaceThatFails(t *testing.T) {
 	s := Start(t, server.Config{Store: withBad(t)})
 	for {
@@ -188,7 +189,8 @@ func TestKeysOfNamespaces(t *testing.T) {
 	}
 }
 
-// Deleting a namespace ends its connections, and no others.
+// TestNamespaceIsRemovedUnderLoad deletes a namespace while clients send to it: they get 503 and
+// then 404, and clients of other namespaces notice nothing.
 func TestNamespaceIsRemovedUnderLoad(t *testing.T) {
 	s := Start(t, server.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")})
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
@@ -221,7 +223,8 @@ func TestNamespaceIsRemovedUnderLoad(t *testing.T) {
 	s.MustRequest(t, 201, "POST", s.API+"/send/orders", "", `{"body":"x"}`)
 }
 
-// Deleting a namespace ends everything that runs there, within seconds.
+// TestNamespaceLeavesNothing checks that deleting a namespace ends waiting receives, searches,
+// exports and jobs there within seconds, and leaves no goroutines.
 func TestNamespaceLeavesNothing(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	round := func() {
@@ -272,7 +275,8 @@ func TestNamespaceLeavesNothing(t *testing.T) {
 	Eventually(t, "the number of goroutines is as before", func() bool { return count() <= before+5 })
 }
 
-// Fifty idle namespaces cost little memory.
+// TestIdleNamespacesAreCheap checks that an idle namespace takes at most 1 MiB of heap and 30
+// goroutines.
 func TestIdleNamespacesAreCheap(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", MaxNamespaces: 60})
 	inUse := func() int64 {

@@ -67,7 +67,8 @@ func (s *SharedStore) claim(o storage.Options) (engine.Store, engine.Owner, <-ch
 	return &borrowed{Store: s.store, from: s, process: o.Process}, s.owner, nil, nil
 }
 
-// take sets the owner; the former owner's store is lost.
+// take reopens the store for a process and its owner, in a new epoch. The former owner's store is
+// lost. The caller holds mu.
 func (s *SharedStore) take(process string, o engine.Owner) {
 	s.store = s.store.Reopen()
 	s.process, s.owner = process, o
@@ -116,7 +117,8 @@ func (s *SharedStore) Opened() int {
 	return s.opens
 }
 
-// A borrowed store is the shared store while its server owns it.
+// A borrowed is the store that one server has opened. It is usable until another server takes the
+// namespace.
 type borrowed struct {
 	*memory.Store
 	from    *SharedStore

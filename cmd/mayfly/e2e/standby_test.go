@@ -264,8 +264,8 @@ func TestFencedServerSaysSoAtOnce(t *testing.T) {
 	s.End()
 }
 
-// TestLostUnnoticed checks that a server that learns of the new owner by a failed write becomes
-// a standby too, without waiting inside the broker.
+// TestLostUnnoticed checks that a server whose store does not report the loss of the namespace
+// becomes a standby when a write fails, and answers that request with 503.
 func TestLostUnnoticed(t *testing.T) {
 	on := NewSharedStore()
 	on.silent = true

@@ -11,8 +11,9 @@ import (
 	"mayfly/cmd/mayfly/server"
 )
 
-// A host name that belongs to no namespace selects the server's own namespace, at HTTP and AMQP
-// ports, and is refused with --strict-hosts. The server's own names are never refused.
+// TestStrictHosts checks that a host name that belongs to no namespace selects the server's own
+// namespace, at HTTP and AMQP ports, and is refused with --strict-hosts. The server's own names are
+// never refused.
 func TestStrictHosts(t *testing.T) {
 	const stray = "other.servicebus.windows.net"
 	for _, strict := range []bool{false, true} {

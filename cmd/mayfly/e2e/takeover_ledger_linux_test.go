@@ -269,7 +269,7 @@ func (l *ledger) settle(ctx context.Context, at string, d delivery) {
 	}
 }
 
-// certainties returns the number of certain facts about all messages.
+// certainties returns how many sends and completions are certain.
 func (l *ledger) certainties() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

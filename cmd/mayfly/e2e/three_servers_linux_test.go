@@ -223,7 +223,7 @@ func (c *serverGroup) running() (at []string) {
 	return at
 }
 
-// server returns each server in turn.
+// server returns the address of another server at each call, in turn, or false if stop has ended.
 func (c *serverGroup) server(stop context.Context) (at string, ok bool) {
 	c.mu.Lock()
 	all := slices.Sorted(maps.Values(c.at))
@@ -273,7 +273,8 @@ func (c *serverGroup) owners() map[string]string {
 	return agreed
 }
 
-// until waits until is returns true.
+// until calls `is` until it returns true. After pairPatience it fails the test with the description
+// `what`.
 func (c *serverGroup) until(what string, is func() bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), pairPatience)

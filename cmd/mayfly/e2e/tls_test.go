@@ -124,7 +124,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestReadyTellsSDKs checks that the connection strings work as they are.
+// TestReadyTellsSDKs checks that SDKs can use the connection strings in Ready unchanged.
 func TestReadyTellsSDKs(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:", ReadyJSON: true})
 	CreateQueue(t, s.Ready, "q")
@@ -148,7 +148,8 @@ func TestReadyTellsSDKs(t *testing.T) {
 	}
 }
 
-// TestWithoutAMQP starts a server without an AMQP port.
+// TestWithoutAMQP checks that a server without an AMQP port serves HTTP, and reports and prints no
+// AMQP address.
 func TestWithoutAMQP(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -227,7 +228,8 @@ func (w lineWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The certificate covers every address with a listener.
+// TestListened checks that the certificate covers the address of a port with TLS, except one that
+// the existing CA may not sign for: then the CA stays.
 func TestListened(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "old")
 	former, err := certificate.Open(certificate.Options{Dir: dir}) // its CA may not sign for 127.0.0.2

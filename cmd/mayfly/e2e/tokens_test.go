@@ -83,7 +83,8 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestRevokedAsItWaits checks that requests end when their token is revoked.
+// TestRevokedAsItWaits checks that a receive that waits for messages ends with an error when its
+// token is revoked.
 func TestRevokedAsItWaits(t *testing.T) {
 	s := Start(t, server.Config{Store: "memory:"})
 	out, _, _ := RunCommand(t, "", "tokens", "create", "ci", "--role", "operator", "--server", s.Dashboard)

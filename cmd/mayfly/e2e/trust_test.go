@@ -13,7 +13,8 @@ import (
 	"mayfly/web/certificate"
 )
 
-// Every language has steps that name the CA; those of Python and Java can be applied, once.
+// TestTrust checks the steps that mayfly trust prints for each language, and that --apply executes
+// those for Python and Java, once, and is refused for other languages.
 func TestTrust(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tls")
 	if _, complaint, code := RunCommand(t, "", "trust", "go", "--tls-dir", dir); code == cli.ExitOK || !strings.Contains(complaint, "start the server with --amqps or --https first") {
@@ -75,7 +76,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// A Java store keeps other entries, and is unchanged if keytool fails.
+// TestTrustJava checks that mayfly trust java --apply replaces only its own entry in the store, and
+// leaves the store unchanged if keytool fails.
 func TestTrustJava(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tls")
 	if _, err := certificate.Open(certificate.Options{Dir: dir}); err != nil {

@@ -55,7 +55,7 @@ func TestWhatAProviderCallsPeople(t *testing.T) {
 	}
 }
 
-// fileOfAna returns a file of users with ana.
+// fileOfAna returns the path of a users file with one user, ana, an admin.
 func fileOfAna(t *testing.T) string {
 	t.Helper()
 	hash, err := users.Hash("password of ana")

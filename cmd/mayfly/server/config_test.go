@@ -19,8 +19,8 @@ func TestAdvertisedBasePath(t *testing.T) {
 	}
 }
 
-// A port that requires tokens may be beyond loopback, as may a dashboard that requires sign-in.
-// One does not replace the other.
+// TestAddressesWithTokens checks which ports may listen beyond loopback: those of messages with
+// --sas enforce, and the dashboard if it requires sign-in. Neither condition replaces the other.
 func TestAddressesWithTokens(t *testing.T) {
 	for _, tc := range []struct {
 		c    Config

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Ports are on loopback only if all of them are, and close closes all of them.
+// TestPortsBeyondLoopback checks that loopback returns false if any port, even one of a namespace,
+// is reachable from other machines, and that close closes all ports.
 func TestPortsBeyondLoopback(t *testing.T) {
 	for at, want := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
 		p, err := openPorts(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Insecure: true, Listen: []NamespacePort{{"shop", KindAMQP, at}}})
@@ -24,8 +25,8 @@ func TestPortsBeyondLoopback(t *testing.T) {
 	}
 }
 
-// The certificate has the hosts of the ports with TLS, and all addresses of this machine for a
-// port on all of them.
+// TestCertificateHosts checks that the certificate is for the hosts of all ports with TLS, and for
+// all addresses of this machine if a port listens on all of them.
 func TestCertificateHosts(t *testing.T) {
 	names := Config{AMQPS: "127.0.0.2:0", HTTPS: "broker.lan:443", Listen: []NamespacePort{{Address: "[::2]:1"}}, Peer: NoListener}.certificateHosts()
 	if want := []string{"127.0.0.2", "broker.lan", "::2"}; !slices.Equal(names, want) {

@@ -30,7 +30,8 @@ func TestTakeMemory(t *testing.T) {
 	}
 }
 
-// The default is half of the available memory.
+// TestMemoryByDefault checks that the memory limit is memoryShare of the available memory unless
+// --limit memory sets another one or none.
 func TestMemoryByDefault(t *testing.T) {
 	all, err := availableMemory()
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Each shell quotes paths where necessary.
+// TestTrustQuotes checks that the steps of mayfly trust quote unusual paths as bash and PowerShell
+// require.
 func TestTrustQuotes(t *testing.T) {
 	c := trustCommand{Language: "python", Program: "/my venv/o'hara/python"}
 	out := c.steps("/my [home]/O’Hara/ca.pem", "")

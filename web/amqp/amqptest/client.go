@@ -152,7 +152,7 @@ func (c *Client) Pending() []Frame {
 	return slices.Clone(c.frames)
 }
 
-// LastReceived returns when bytes last arrived, even for a heartbeat.
+// LastReceived returns the time at which the last bytes arrived, including those of heartbeats.
 func (c *Client) LastReceived() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -327,7 +327,7 @@ func (c *Client) ReceiveDelivery() *wire.Transfer {
 	return first
 }
 
-// DataOf returns the data of a message.
+// DataOf decodes a message and returns the content of its body.
 func (c *Client) DataOf(message []byte) []byte {
 	c.t.Helper()
 	var m wire.Message

@@ -122,7 +122,7 @@ func everyType() value.Properties {
 		"offset", value.OfDateTimeOffset(6e17), "binary", value.OfBinary([]byte{0, 255}), "list", value.OfRaw(wire.AppendList(nil, value.OfInt(1))))
 }
 
-// A message that is sent without an id gets one.
+// A message that is sent without a message-id gets one.
 func TestMessageIDGiven(t *testing.T) {
 	a, b := must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode())), must[broker.Outgoing](t)(codec.DecodeMessage(plain.encode()))
 	if len(a.Content.MessageID) != 32 || a.Content.MessageID == b.Content.MessageID {
@@ -130,7 +130,7 @@ func TestMessageIDGiven(t *testing.T) {
 	}
 }
 
-// The result shares no memory with the frame.
+// A decoded message shares no memory with the encoded one: overwriting that does not change it.
 func TestIncomingCopies(t *testing.T) {
 	for name, s := range map[string]spoken{
 		"one section": variant(func(s *spoken) { s.Application, s.Message = everyType(), pairs("k", value.OfString("v")) }),

@@ -112,8 +112,8 @@ func TestEncodeByReceiveMode(t *testing.T) {
 	}
 }
 
-// TestElsewhere checks the encoding of messages that are not in a plain queue, or were changed
-// after they were sent.
+// TestElsewhere checks the encoding of messages that are scheduled, dead-lettered, forwarded or in
+// a session, or that an operator or a rule's action has changed.
 func TestElsewhere(t *testing.T) {
 	const q = engine.Path("q")
 	lookup := func(t *testing.T, p value.Properties, key string, want value.Value) {
@@ -244,7 +244,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestLife checks the time to live of a message, as receivers see it.
+// TestLife checks the ttl, creation and expiry times with which a message is encoded, for time
+// limits of the sender and of the entity.
 func TestLife(t *testing.T) {
 	const day = 24 * time.Hour
 	type times struct {

@@ -12,7 +12,8 @@ import (
 	"mayfly/web/amqp/codec"
 )
 
-// Any bytes are refused, or decoded and encoded again without a change.
+// FuzzIncoming checks that any bytes are either refused or decoded to a message that is encoded
+// again without a change.
 func FuzzIncoming(f *testing.F) {
 	f.Add(plain.encode())
 	f.Add(sender().encode())
@@ -61,7 +62,7 @@ func FuzzIncoming(f *testing.F) {
 	})
 }
 
-// Stored data may be corrupt, which is an error.
+// FuzzExtras checks that corrupt stored data is an error and not a panic.
 func FuzzExtras(f *testing.F) {
 	s := sender()
 	f.Add([]byte(must[engine.Submission](f)(submission(s)).Content), []byte("onethree"))

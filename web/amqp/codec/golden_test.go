@@ -12,8 +12,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Encoded messages are compared byte for byte, because clients read some fields by their
-// position and compare sizes.
+// TestGolden compares encoded messages byte for byte: clients read some fields by their position,
+// and compare sizes.
 func TestGolden(t *testing.T) {
 	s := spoken{
 		Header:      wire.Header{TTL: wire.Some(uint32(60_000))},
@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The stored form of extras is compared byte for byte.
+// TestGoldenExtras compares Content.Wire of a decoded message byte for byte, because it is stored.
 func TestGoldenExtras(t *testing.T) {
 	s := sender()
 	s.Header = wire.Header{Durable: wire.Some(true), Priority: wire.Some(uint8(7)), FirstAcquirer: wire.Some(false)}

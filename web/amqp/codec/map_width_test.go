@@ -10,7 +10,8 @@ import (
 	"mayfly/web/amqp/codec"
 )
 
-// The messages of a batch are counted before they are decoded, because each may be tiny.
+// TestBatchIsBounded checks that DecodeBatch refuses a batch with too many messages before it
+// allocates anything for them, because even an empty message takes memory.
 func TestBatchIsBounded(t *testing.T) {
 	empty := []byte{0, 0x53, 0x75, 0xa0, 0}
 	for name, tc := range map[string]struct {

@@ -168,7 +168,8 @@ func anyMessage() *rapid.Generator[spoken] {
 // brokersKeys are the annotations that the broker sets on an active message.
 var brokersKeys = []string{"x-opt-sequence-number", "x-opt-enqueued-time", "x-opt-locked-until"}
 
-// owned returns a received message without the additions of the broker.
+// owned returns a received message with the broker's additions removed, so that it can be compared
+// with the sent one.
 func owned(s spoken) spoken {
 	s.Header.DeliveryCount = wire.Opt[uint32]{}
 	s.Delivery = inOrder(without(s.Delivery, "x-opt-lock-token"))
@@ -176,7 +177,7 @@ func owned(s spoken) spoken {
 	return s
 }
 
-// inOrder sorts annotations. Absent ones are the same as an empty map.
+// inOrder returns annotations sorted by name, and nil if there are none.
 func inOrder(p value.Properties) value.Properties {
 	p = slices.Clone(p)
 	slices.SortStableFunc(p, func(a, b value.Property) int { return strings.Compare(a.Name, b.Name) })

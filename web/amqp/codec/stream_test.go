@@ -14,7 +14,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// arrive sends an encoded message to a queue in pieces, as a link does.
+// arrive sends an encoded message to an entity in pieces, as a link does. The last read of the body
+// returns `breaks`, unless that is nil.
 func (w world) arrive(to engine.Path, encoded []byte, breaks error) error {
 	r, p := io.Pipe()
 	s := &wire.Scanner{}
@@ -139,7 +140,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A body that has been changed since it was sent is one section.
+// A stored message whose body was replaced is encoded with one data section, whatever sections the
+// original body had.
 func TestOtherBody(t *testing.T) {
 	none := variant(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil })
 	for name, was := range map[string]broker.Outgoing{
@@ -159,7 +161,7 @@ func TestOtherBody(t *testing.T) {
 	}
 }
 
-// One envelope serves many messages, one after the other.
+// An Envelope that is used for several messages in turn encodes each like a new Envelope.
 func TestEnvelopeAgain(t *testing.T) {
 	var e codec.Envelope
 	var buffer []byte

@@ -103,7 +103,7 @@ func submit(t failer, out broker.Outgoing) (engine.Packed, []byte) {
 	return s.Content, s.Body
 }
 
-// stored returns a locked delivery of a message from queue q.
+// stored returns a locked delivery of a message from the queue q, with fixed numbers and times.
 func stored(packed engine.Packed) engine.Delivery {
 	c, _ := packed.Content() //nolint:errcheck // some tests have one that cannot be decoded
 	d := engine.Delivery{Path: "q", Content: packed, Message: engine.Message{Key: 7, Nonce: 9, Seq: 3, EnqueuedSeq: 3, EnqueuedAt: at, LockedUntil: at + 60_000}}
@@ -117,8 +117,8 @@ func stored(packed engine.Packed) engine.Delivery {
 	return d
 }
 
-// through returns the message that a receiver gets for a sender's, after change has changed the
-// delivery.
+// through decodes, stores and encodes a message, and returns it as a receiver decodes it. change
+// may edit the delivery first, and may be nil.
 func through(t failer, s spoken, change func(*engine.Delivery)) spoken {
 	t.Helper()
 	packed, body := submit(t, must[broker.Outgoing](t)(codec.DecodeMessage(s.encode())))

@@ -117,7 +117,8 @@ func (d *executor) Do(c enginetest.Command) (lines []string, err error) {
 	}
 }
 
-// pass advances the clock, with heartbeats.
+// pass advances the clock by a command's duration, with a heartbeat of every client at least each
+// minute.
 func (d *executor) pass(c enginetest.Command) error {
 	span, _, err := engine.ParseDuration(c.Arg(0))
 	if err != nil {
@@ -185,7 +186,8 @@ func outcome(s wire.State) error {
 	}
 }
 
-// within adds a command's transaction to a state.
+// within returns a delivery state in the transaction that the command's option "within" names, or
+// unchanged if it has none.
 func (d *executor) within(c enginetest.Command, s wire.State) wire.State {
 	if name, ok := c.Options["within"]; ok {
 		return wire.Transactional{TxnID: d.begun[name], Outcome: s}

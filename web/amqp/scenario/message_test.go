@@ -82,7 +82,7 @@ func (d draft) encode(body string, now time.Time) []byte {
 	return append(wire.AppendDataHeader(b, uint32(len(data))), data...)
 }
 
-// envelope returns a batch.
+// envelope returns a batch message, in which each data section is an encoded message.
 func envelope(messages [][]byte) []byte {
 	var b []byte
 	for _, m := range messages {

@@ -216,7 +216,7 @@ func (d *executor) leave(c enginetest.Command) error {
 	return r.by.goodbye()
 }
 
-// amount returns the number in a command's option, or one.
+// amount returns the number in a command's option, or 1 if the command does not have it.
 func amount(c enginetest.Command, name string) (int, error) {
 	text, ok := c.Options[name]
 	if !ok {

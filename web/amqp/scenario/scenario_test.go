@@ -17,7 +17,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// manners are the ways in which every scenario runs.
+// manners are the ways in which every scenario runs, such as settling on links or by $management.
 var manners = []manner{
 	{name: "links"},
 	{name: "management", manage: true, annotate: true, together: true, frame: 512},
@@ -28,7 +28,8 @@ var manners = []manner{
 // floor is the least number of steps to run over AMQP in each manner.
 const floor = 380
 
-// elsewhere are the commands that AMQP does not have, and what runs them.
+// elsewhere are the commands that AMQP does not have, with the reason. The test runs them at the
+// broker.
 var elsewhere = map[string]string{
 	"limit":    "the server's flags",
 	"create":   "entities are made over HTTP",
@@ -82,7 +83,8 @@ func TestScenarios(t *testing.T) {
 	t.Logf("elsewhere: %v", used)
 }
 
-// tell runs a scenario in one manner.
+// tell runs a scenario in one manner beside the engine, and returns how many of its steps ran over
+// AMQP.
 func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]int) enginetest.StepCounts {
 	house := enginetest.NewOperator(func(l engine.Limits) (*broker.Broker, error) {
 		return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Limits: &l, NoSweep: m.lazy})

@@ -43,7 +43,7 @@ func (d *executor) settle(c enginetest.Command) error {
 	return err
 }
 
-// let detaches a link when all of its deliveries are settled.
+// let detaches the link of a delivery once all deliveries of that link are settled.
 func (d *executor) let(p *parcel) error {
 	if p.last == nil {
 		return nil
@@ -85,7 +85,8 @@ func modified(c enginetest.Command) (out value.Properties) {
 	return out
 }
 
-// settled returns nil if the server's outcome is the one that was asked for.
+// settled returns nil if the server answered with the state that was asked for, and otherwise an
+// error.
 func settled(asked, got wire.State) error {
 	if t, ok := got.(wire.Transactional); ok {
 		got = t.Outcome

@@ -69,7 +69,8 @@ func check(t *testing.T, what string, got, want []byte) {
 	}
 }
 
-// refused checks that err is a ProtocolError with the condition.
+// refused fails the test unless err is a ProtocolError with the condition, and with a description
+// for the peer.
 func refused(t *testing.T, err error, want Condition) {
 	t.Helper()
 	e, ok := err.(*ProtocolError) //nolint:errorlint // it is documented to be unwrapped

@@ -136,8 +136,8 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// A header alone does not allocate the size that it announces, and with Buffered a caller
-// can answer several frames in one write.
+// TestReaderReadsAhead checks that Buffered reports whether another whole frame has been read
+// already, and that a frame that announces a huge size causes no allocation until its bytes arrive.
 func TestReaderReadsAhead(t *testing.T) {
 	one := AppendFrame(nil, 1, &End{})
 	r := Reader{From: bytes.NewReader(join(one, one, one[:9])), MaxFrame: 1 << 30}

@@ -12,9 +12,9 @@ import (
 	"mayfly/engine/value"
 )
 
-// bounded runs parse and checks that its allocations are proportional to the input. The
-// factor is that of the smallest array element with a descriptor of its own, and the
-// value made of it. The constant is for errors and buffers.
+// bounded runs parse and fails the test if it allocates more than 150 bytes per byte of input, plus
+// a constant. The smallest array element with a descriptor needs that factor; errors and buffers
+// need the constant.
 func bounded(t *testing.T, input int, parse func()) {
 	t.Helper()
 	var before, after runtime.MemStats

@@ -442,7 +442,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A delivery is encoded in parts, without copying the body.
+// The sections of a message, and the header of its body, are appended one by one, so that the body
+// itself need not be copied.
 func TestMessageWritten(t *testing.T) {
 	b := (&Header{TTL: Some(uint32(5)), DeliveryCount: Some(uint32(0))}).Append(nil)
 	b = AppendAnnotations(b, SectionDeliveryAnnotations, nil)

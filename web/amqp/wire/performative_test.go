@@ -283,7 +283,7 @@ func TestPerformativesRefused(t *testing.T) {
 	}
 }
 
-// Values that the protocol distinguishes stay distinct.
+// A decoded optional field that is absent differs from one that is zero, empty or false.
 func TestAbsentIsNotZero(t *testing.T) {
 	var got Transfer
 	for name, tc := range map[string]struct {

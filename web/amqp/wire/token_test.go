@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// §18.1: the tag that JavaScript and Python display as
-// 04030201-0605-0807-090a-0b0c0d0e0f10.
+// §18.1: a delivery tag is converted to a lock token and back; only 16 bytes are a token.
+// JavaScript and Python display this one as 04030201-0605-0807-090a-0b0c0d0e0f10.
 func TestLockTokens(t *testing.T) {
 	tag := x("0102030405060708090a0b0c0d0e0f10")
 	token, ok := LockTokenOfTag(tag)

@@ -150,7 +150,8 @@ func TestValuesRefused(t *testing.T) {
 	}
 }
 
-// A byte that is neither ASCII nor UTF-8 is found at every position.
+// TestTextIsChecked checks that Skip refuses a string or symbol with a byte that is neither ASCII
+// nor UTF-8, wherever in the text it is. Binary values may have any bytes.
 func TestTextIsChecked(t *testing.T) {
 	for n := range 20 {
 		for at := range n {
@@ -183,7 +184,8 @@ func TestDepth(t *testing.T) {
 	refused(t, err, CondDecodeError)
 }
 
-// Counts are compared with the bytes present before anything is allocated for them.
+// A list, map or array whose count needs more bytes than it has is refused before anything is
+// allocated for its elements.
 func TestCountsAreClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in    []byte
@@ -211,7 +213,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	refused(t, err, CondDecodeError)
 }
 
-// An invalid value that was not checked on arrival does not break the message around it.
+// TestValuesMended checks that AppendValue replaces what a value may not contain, such as a
+// string's bytes that are not UTF-8, so that the message around it stays valid.
 func TestValuesMended(t *testing.T) {
 	for name, tc := range map[string]struct {
 		v    value.Value

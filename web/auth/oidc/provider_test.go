@@ -88,7 +88,7 @@ func (w *world) finish(back string) (oidc.User, error) {
 	return user, err
 }
 
-// through signs a user in while the provider has a fault.
+// through signs `user` in while the provider behaves as t says, and returns the result of Finish.
 func (w *world) through(user string, t oidctest.Trouble) (oidc.User, error) {
 	w.Helper()
 	w.theirs.Is(t)
@@ -170,7 +170,8 @@ func TestOtherClaims(t *testing.T) {
 	}
 }
 
-// TestUserInfo: claims that the token lacks are requested, for the same user.
+// TestUserInfo: roles that the ID token lacks are read from the provider's userinfo endpoint, whose
+// answer must be about the same user.
 func TestUserInfo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		info map[string]any
@@ -224,7 +225,8 @@ func TestTokensThatCannotBeTrusted(t *testing.T) {
 	}
 }
 
-// TestState: a sign-in finishes once, in the browser in which it began.
+// TestState: a sign-in can be finished once, and only in the browser and at the server in which it
+// began. Changed states and cookies are refused.
 func TestState(t *testing.T) {
 	w := start(t)
 	w.theirs.Is(oidctest.Trouble{Claims: map[string]any{"roles": "ops"}})
@@ -335,7 +337,8 @@ func TestAuthorizationRequest(t *testing.T) {
 	}
 }
 
-// TestSecretInHeader: the client sends its secret as the provider wants.
+// TestSecretInHeader: the client sends its secret in the Authorization header if the provider
+// requires that, and a wrong secret is refused.
 func TestSecretInHeader(t *testing.T) {
 	w := start(t)
 	if user, err := w.through("ana", oidctest.Trouble{Basic: true, Claims: map[string]any{"roles": "ops"}}); user.Role != auth.Admin || err != nil {
@@ -347,7 +350,8 @@ func TestSecretInHeader(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: a new key is fetched when it is used, and the former one forgotten.
+// TestKeyRotation: users can sign in after the provider has replaced its signing key, several times
+// in a row.
 func TestKeyRotation(t *testing.T) {
 	w := start(t)
 	for range 3 {

@@ -13,7 +13,9 @@ import (
 	"mayfly/engine"
 )
 
-// TestShare: a share takes room for the bytes that have arrived, and releases it at the end.
+// TestShare: a Share takes room only for bytes that have arrived; with a full budget a small body
+// does not wait and a large one gets engine.ErrBusy after budgetTimeout; and Release frees
+// everything, once.
 func TestShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
@@ -156,7 +158,8 @@ func TestBodyBudgetGrantsInOrder(t *testing.T) {
 	})
 }
 
-// TestBodyBudgetAfterATimeout: when a claim that blocks others gives up, the others are granted.
+// TestBodyBudgetAfterATimeout: when the context of a large claim ends, a small claim that waited
+// behind it is granted.
 func TestBodyBudgetAfterATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()

@@ -181,8 +181,8 @@ func TestLongNoticeIsCut(t *testing.T) {
 	}
 }
 
-// TestCertifiedNames: the names of a listener's certificate are its own, as the
-// certificate means them.
+// TestCertifiedNames: Hosts accepts the names of the server's certificate, where a wildcard stands
+// for one label, and no other names except those of loopback.
 func TestCertifiedNames(t *testing.T) {
 	h := origin.Hosts{Certified: func() []string { return []string{"*.servicebus.windows.net", "Broker", "10.0.0.1"} }}
 	for host, want := range map[string]bool{

@@ -459,8 +459,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTwoServersOnOneMachine: browsers do not tell ports apart, so signing in at one server
-// would sign the user out of the other.
+// TestTwoServersOnOneMachine: a browser can be signed in at two ports of a host at once, although
+// it sends all cookies of the host to both.
 func TestTwoServersOnOneMachine(t *testing.T) {
 	one, two := password.NewSessions(), password.NewSessions()
 	jar := map[string]*http.Cookie{}

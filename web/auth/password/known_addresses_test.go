@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSpotsAreBounded: for a user who signs in from many addresses the oldest are forgotten, and
-// the number of addresses of all users together is limited.
+// TestSpotsAreBounded: knownAddresses keeps the latest maxAddressesPerUser addresses of a user, and
+// maxKeys addresses of all users together; beyond that it forgets the oldest.
 func TestSpotsAreBounded(t *testing.T) {
 	var s knownAddresses
 	at := func(name, where int) userAddress {

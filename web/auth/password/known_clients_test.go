@@ -144,8 +144,8 @@ func TestAFamiliarBrowserAmongOthers(t *testing.T) {
 	})
 }
 
-// TestAFamiliarBrowserIsSlowedToo: a stolen cookie gives a thief one more burst of tries, at
-// however many addresses.
+// TestAFamiliarBrowserIsSlowedToo: a thief with a browser's stolen cookie can try ten passwords
+// more for its user than a client without one, however many addresses the thief has.
 func TestAFamiliarBrowserIsSlowedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -258,8 +258,9 @@ func TestABrowserOfSeveral(t *testing.T) {
 	})
 }
 
-// TestOtherWaysHaveTheirOwnLine: wrong passwords do not limit sign-ins with a provider, and
-// tries with a provider do not limit browsers that have signed in with it before.
+// TestOtherWaysHaveTheirOwnLine: wrong passwords from an address do not limit its sign-ins with a
+// provider. Failed sign-ins with a provider do not limit a browser that has signed in with it
+// before.
 func TestOtherWaysHaveTheirOwnLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

@@ -26,7 +26,7 @@ type serverGroup struct {
 	known []map[string][32]byte // guarded by mu
 }
 
-// knows gives a server another stamp of a user, or none.
+// knows sets the stamp that the server `at` has for a user; zero removes the user there.
 func (c *serverGroup) knows(at int, name string, stamp byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

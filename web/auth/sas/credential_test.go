@@ -78,7 +78,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// SDKs match this text (sdk-demands 43).
+// TestLacking checks the text of the error for a missing right, which SDKs match (sdk-demands 43).
 func TestLacking(t *testing.T) {
 	if err := MissingRight(engine.SendRight); err.Error() != "Unauthorized access. 'Send' claim(s) are required to perform this operation." || !IsRefused(err) {
 		t.Error(err)

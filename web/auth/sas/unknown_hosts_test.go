@@ -45,7 +45,8 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// Hosts that clients make up do not fill memory or the log.
+// At most a hundred unknown hosts are remembered and logged, however many different ones clients
+// make up.
 func TestUnnamedIsBounded(t *testing.T) {
 	var log bytes.Buffer
 	u := &sas.UnknownHosts{Logger: slog.New(slog.NewTextHandler(&log, nil))}

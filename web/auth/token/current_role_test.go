@@ -104,7 +104,8 @@ func TestNamesakes(t *testing.T) {
 	}
 }
 
-// TestStanding: a token never has more rights than its maker has now.
+// TestStanding: when the maker of a token loses rights, the token loses them too, and Recheck ends
+// its running requests.
 func TestStanding(t *testing.T) {
 	now := map[string]auth.Role{"ben": auth.Operator}
 	w := start(t, token.Options{CurrentRole: func(name string, way auth.Method) (auth.Role, bool) {
@@ -237,7 +238,8 @@ func TestAnotherNamespace(t *testing.T) {
 	})
 }
 
-// TestNoLongerOpen: keys from when the server was open are valid only while it is open.
+// TestNoLongerOpen: a token made while the server required no authentication is refused once it
+// does.
 func TestNoLongerOpen(t *testing.T) {
 	w := start(t, token.Options{Open: true})
 	_, secret := w.token(auth.OpenCaller(), token.Request{Name: "ci", Role: auth.Admin})

@@ -29,14 +29,14 @@ func (w *world) follow(path, host string) (*http.Cookie, token.Key, error) {
 	return nil, k, err
 }
 
-// looking returns a request of a browser with a cookie.
+// looking returns the request of a browser that opens /n/default at a host with a link's cookie.
 func looking(host string, c *http.Cookie) *http.Request {
 	r := httptest.NewRequestWithContext(context.Background(), "GET", "http://"+host+"/n/default", nil)
 	r.AddCookie(c)
 	return r
 }
 
-// opened returns the visitor after opening a link.
+// opened opens a link at a host, and returns the caller that the link's cookie identifies.
 func (w *world) opened(path, host string) auth.Caller {
 	w.Helper()
 	c, _, err := w.follow(path, host)
@@ -152,7 +152,8 @@ func TestLinkEnds(t *testing.T) {
 	})
 }
 
-// TestLinkToCapitals: a namespace's name is the same in any case.
+// TestLinkToCapitals: a link may spell its namespace in any case, in the request and in the page's
+// address. The key has the name in lower case.
 func TestLinkToCapitals(t *testing.T) {
 	w := start(t, token.Options{})
 	for page, namespace := range map[string]string{"/n/Shop/queues": "shop", "/n/Shop": "shop", "/n/shop?x=y": "Shop"} {
@@ -162,7 +163,8 @@ func TestLinkToCapitals(t *testing.T) {
 	}
 }
 
-// TestPresentationLink: a presentation's link is found by its maker as long as it is valid.
+// TestPresentationLink: PresentationLink finds the oldest valid link to a presentation that the
+// caller may see: an admin all links, other users their own.
 func TestPresentationLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})

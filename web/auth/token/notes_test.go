@@ -153,8 +153,9 @@ func TestRunningRequestsGoOn(t *testing.T) {
 	})
 }
 
-// TestNotesUnreachable: known keys stay valid for a moment. Then all keys are refused, because
-// revocations would go unnoticed, and the server recovers by itself.
+// TestNotesUnreachable: after the note store has become unreachable, keys stay valid for about ten
+// seconds. Then they are refused with engine.ErrBusy, because the server would miss a revocation,
+// until the store is reachable again.
 func TestNotesUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 1)

@@ -330,7 +330,8 @@ func TestRevokedAsItIsUsed(t *testing.T) {
 	})
 }
 
-// TestUsed: the time of a token's last use is accurate to the minute, also after a restart.
+// TestUsed: the last use of a token is stored rounded down to the minute, and survives a restart.
+// An unused token has none.
 func TestUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
@@ -446,7 +447,7 @@ func TestDamagedKeys(t *testing.T) {
 	}
 }
 
-// TestQuota: the number of keys is limited.
+// TestQuota: once MaxKeys keys are stored, no more can be made.
 func TestQuota(t *testing.T) {
 	w := start(t, token.Options{})
 	for i := range token.MaxKeys {
@@ -459,7 +460,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaOfOne: one user cannot use up all keys, not even with tokens made by tokens.
+// TestQuotaOfOne: a user can make MaxKeysPerUser keys, which include those made with the user's
+// tokens.
 func TestQuotaOfOne(t *testing.T) {
 	w := start(t, token.Options{})
 	first, secret := w.token(eva, token.Request{Name: "first", Role: auth.Viewer})

@@ -184,8 +184,10 @@ func TestFileWithoutUsers(t *testing.T) {
 	}
 }
 
-// TestANameThatIsNot: the check of an unknown name takes the same time at each try: a time that a
-// known name may take, and not the same as for every other unknown name.
+// TestANameThatIsNot: the password for an unknown name is compared with a hash that costs as much
+// as that of some user in the file. The cost is the same at each try, whatever the case of the
+// name; other unknown names, and other processes, have other costs. So the time of a try does not
+// reveal which names exist.
 func TestANameThatIsNot(t *testing.T) {
 	var text strings.Builder
 	for i := range 20 {

@@ -31,7 +31,7 @@ func (s *Source) Add(c connections.Connection) {
 	s.all = append(s.all, c)
 }
 
-// Change calls change with the connection with this id.
+// Change calls change with the connection that has this id, if there is one.
 func (s *Source) Change(id string, change func(*connections.Connection)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *Source) Change(id string, change func(*connections.Connection)) {
 	}
 }
 
-// number returns the second number of an id, or zero if it has none.
+// number returns the number after the hyphen of an id, or zero if there is none.
 func number(id string) uint64 {
 	_, text, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseUint(text, 10, 64)

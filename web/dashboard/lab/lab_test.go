@@ -10,7 +10,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// The rules of a topic are not evaluated after the request was cancelled.
+// TestOutcomeForNobody checks that outcome returns the cause if the request was cancelled, without
+// evaluating rules.
 func TestOutcomeForNobody(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -10,7 +10,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// Messages that were deleted or moved after a list was sorted are not on its page.
+// TestRowsThatHaveGone checks that a page of a sorted list leaves out messages that were deleted or
+// moved to another entity since the list was sorted.
 func TestRowsThatHaveGone(t *testing.T) {
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{})
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"mayfly/web/dashboard/recent"
 )
 
-// A history that was read recently is not read again, and includes the events since then.
+// TestLatelyRead checks that historyCache returns a stored history, that withNewer appends later
+// events to a copy of it and skips those it has, and that the number of cached histories is
+// bounded.
 func TestLatelyRead(t *testing.T) {
 	var l historyCache
 	if _, ok := l.get(7); ok {

@@ -9,8 +9,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// A bucket has the colour of the messages in it, so that a message has the same colour there
-// as anywhere else, and its name is a duration in the viewer's language.
+// TestStretchesAreAsUrgentAsWhatIsInThem checks that each bucket of the horizon has the same tone
+// as the messages at both of its ends, and a name in the viewer's language.
 func TestStretchesAreAsUrgentAsWhatIsInThem(t *testing.T) {
 	before := time.Duration(0)
 	for _, s := range horizonRanges {
@@ -30,7 +30,8 @@ func TestStretchesAreAsUrgentAsWhatIsInThem(t *testing.T) {
 	}
 }
 
-// A duration to type looks the same in every language.
+// TestTypedLength checks that InputDuration formats durations as users type them, which is the same
+// in every language.
 func TestTypedLength(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "never", 250 * time.Millisecond: "250ms", 1500 * time.Millisecond: "1.5s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m", 90 * time.Minute: "1h30m",

@@ -24,7 +24,8 @@ func TestOverviewSaysWhoseLimitsThereAre(t *testing.T) {
 	}
 }
 
-// The number of messages with an expiry is worded properly for one, none and all.
+// TestEndings checks the sentence about how many messages expire, for none, one, several and all of
+// them, in each language.
 func TestEndings(t *testing.T) {
 	for tag, want := range map[string][]string{
 		"en":    {"The one message has no end.", "The one message has an end.", "None of the 5 messages has an end.", "One of 5 messages has an end.", "2 of 5 messages have an end.", "All 5 messages have an end."},

@@ -10,7 +10,8 @@ import (
 	"mayfly/storage/memory"
 )
 
-// Entities that cannot be read are sampled the next time.
+// TestSampleThatFails checks that an entity whose counts could not be read is sampled the next
+// time, and then no more.
 func TestSampleThatFails(t *testing.T) {
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{})
 	if err != nil {

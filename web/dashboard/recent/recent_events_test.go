@@ -117,8 +117,8 @@ func TestStraysAreBounded(t *testing.T) {
 	}
 }
 
-// The ticker shows the first 20 lines of a second, and how many events the shown lines do not
-// cover, for any number of lines.
+// TestTickerOfASecond checks that the ticker shows at most 20 lines for a second, one for similar
+// events, and the number of the events that they do not cover.
 func TestTickerOfASecond(t *testing.T) {
 	sent := func(key int, at engine.Instant, path engine.Path) EventRecord {
 		return EventRecord{N: uint64(key), Key: engine.Key(key), Kind: engine.EventSent, Path: path, At: at}

@@ -198,7 +198,8 @@ func TestActivityWithoutHistory(t *testing.T) {
 	})
 }
 
-// Operations of an operator have texts of their own where the same also happens automatically.
+// TestActivityHasWordsForDeeds checks that what an operator does, such as breaking a lock, has
+// another text than the same event when it happens automatically.
 func TestActivityHasWordsForDeeds(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: time.Hour, LockDuration: time.Minute})

@@ -189,8 +189,8 @@ func TestColumnsOffered(t *testing.T) {
 	})
 }
 
-// TestArranging checks the columns that the form of a view selects: those it shows, and those of
-// the view.
+// TestArranging checks how ParseView reads the form for columns: which ones the form shows again
+// after columns were moved or added, and which of them are selected for the view.
 func TestArranging(t *testing.T) {
 	isConfined(t, func(w *world) {
 		read := func(typed string) (string, map[string]component.Text) {

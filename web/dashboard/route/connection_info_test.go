@@ -15,7 +15,9 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// An empty entity's page shows what programs can do with it, and only that.
+// TestDial checks the sample task of the overview and of each page of an entity without messages:
+// which queue, topic or subscription the program uses, and whether it can send and receive there. A
+// disabled or forwarding entity gets no program for what it cannot do.
 func TestDial(t *testing.T) {
 	const (
 		at    = "Endpoint=sb://localhost:5;SharedAccessKey=KEY;"

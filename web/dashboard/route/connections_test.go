@@ -96,7 +96,8 @@ func TestConnectionsPage(t *testing.T) {
 	})
 }
 
-// A lock outlives its holder's connection, and the page shows that.
+// TestHolder checks how the list of locked messages names their receivers: a connected client with
+// a link to its page, a disconnected one as gone.
 func TestHolder(t *testing.T) {
 	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")

@@ -53,8 +53,9 @@ func TestDeathsAreSummedUpOnceASecond(t *testing.T) {
 	})
 }
 
-// An action on a group with several subqueues affects only dead letters: active messages have
-// no reason either.
+// TestGroupsEverywhere checks that a group of dead letters without a reason, from several queues,
+// leaves out active messages, which have no reason either. A group whose reason is too long for a
+// query offers no actions.
 func TestGroupsEverywhere(t *testing.T) {
 	isConfined(t, func(w *world) {
 		for _, q := range []engine.Path{"a", "b"} {

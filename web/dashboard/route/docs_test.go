@@ -10,8 +10,8 @@ import (
 	"mayfly/web/dashboard/pages"
 )
 
-// TestDocsWithinANamespace: the documentation shows a visitor who may see only one namespace
-// nothing of the others.
+// TestDocsWithinANamespace checks that pages of the documentation show a visitor who may see only
+// one namespace no links to other namespaces, settings or scenes.
 func TestDocsWithinANamespace(t *testing.T) {
 	isConfined(t, func(w *world) {
 		sh := admin.Docs(auth.WithCaller(w.Context(), auth.Caller{Name: "guest", Role: auth.Viewer, Namespace: "shop"}), w.pages, "").Shell

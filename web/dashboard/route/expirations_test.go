@@ -8,7 +8,8 @@ import (
 	"mayfly/views/page/overview"
 )
 
-// A bucket of the horizon lists the messages that it counts, also those that expire on its edge.
+// TestExpirationsOnTheEdge checks that each bucket of the horizon lists as many messages as it
+// counts, even if messages expire exactly at its limits or a millisecond before or after.
 func TestExpirationsOnTheEdge(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "q", engine.Config{})

@@ -119,7 +119,8 @@ func TestFlowEndsInCircles(t *testing.T) {
 	})
 }
 
-// CNT-3, DUP-2: duplicates are counted; full means nearly full.
+// CNT-3, DUP-2: a queue's page shows how many duplicates were dropped and how many ids are
+// remembered, if the queue detects duplicates.
 func TestDuplicatesAreCounted(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})

@@ -11,7 +11,8 @@ import (
 	"mayfly/views/page/search"
 )
 
-// going returns the go-to list: "group: label → address".
+// going returns the entries that the go-to list has for a query on the page `from`, each as "group:
+// label → address".
 func (w *world) going(query, from string) (lines []string) {
 	w.Helper()
 	m := as[search.GoTo](w, "/n/default/go?"+url.Values{"q": {query}, "at": {from}}.Encode())

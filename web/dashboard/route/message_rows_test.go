@@ -9,7 +9,8 @@ import (
 	"mayfly/views/page"
 )
 
-// The delivery count in a message's heading is live, as in its row and timeline.
+// TestTriesInTheHeadAreLive checks that the delivery count beside a message's title is updated
+// after a failed delivery.
 func TestTriesInTheHeadAreLive(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{LockDuration: time.Minute})

@@ -117,7 +117,8 @@ func TestWhatIsNotThere(t *testing.T) {
 	})
 }
 
-// The shell command names a queue that accepts its message.
+// TestShellLine checks that the overview's shell command sends to a queue that accepts the message:
+// not to a disabled one, or one that requires sessions.
 func TestShellLine(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "a", engine.Config{Status: engine.StatusDisabled})

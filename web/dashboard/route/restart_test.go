@@ -18,7 +18,7 @@ import (
 	"mayfly/views/page/overview"
 )
 
-// told returns a timeline as its page shows it.
+// told returns the steps of a timeline as text: "title (detail); title (detail)".
 func told(life []component.TimelineStep) string {
 	var lines []string
 	for _, e := range life {
@@ -101,7 +101,8 @@ func TestLifeHasItsGaps(t *testing.T) {
 	})
 }
 
-// A message can be removed without an event of its own.
+// TestWhatAMessageWentWith checks that the page of a message that was removed with others, by a
+// purge or with its entity, names that operation, also after a restart.
 func TestWhatAMessageWentWith(t *testing.T) {
 	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"purged", "deleted", "idle", "other"} {
@@ -149,8 +150,9 @@ func TestWhatAMessageWentWith(t *testing.T) {
 	})
 }
 
-// A purge with a filter may have spared a message that was removed later: the page names the cause
-// of the removal only if there can be no other.
+// TestWhatAFilterTook checks that the page of a removed message names a purge with a filter as the
+// cause only if nothing else can have removed the message: neither a later purge nor the queue's
+// deletion.
 func TestWhatAFilterTook(t *testing.T) {
 	isConfined(t, func(w *world) {
 		urls := map[engine.Path]string{}
@@ -182,8 +184,9 @@ func TestWhatAFilterTook(t *testing.T) {
 	})
 }
 
-// The first operation that can have removed a message did, whatever happens to its queue later. A
-// purge removes either dead letters or the other messages.
+// TestWhatTookAMessageFirst checks that the page of a removed message names the first purge of its
+// subqueue after it arrived, whatever happens to the queue later. A purge of active messages is not
+// the cause for a dead letter, nor the other way round.
 func TestWhatTookAMessageFirst(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "pq", engine.Config{})
@@ -289,7 +292,8 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 	})
 }
 
-// Of several deletions of one name the latest is shown.
+// TestTheLatestGrave checks that after several deletions of an entity of one name, its page shows
+// the latest: who deleted it, or that it deleted itself.
 func TestTheLatestGrave(t *testing.T) {
 	isConfined(t, func(w *world) {
 		by := func(want string) {
@@ -315,7 +319,8 @@ func TestTheLatestGrave(t *testing.T) {
 	})
 }
 
-// Events of another day are shown with their date.
+// TestOtherDays checks that a step of a timeline, or a use in a history, has its date if it is on
+// another day than the previous one, also after a restart.
 func TestOtherDays(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: 48 * time.Hour})
@@ -482,8 +487,9 @@ func (s failing) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// The broker loses its use histories when the store is opened again. Uses from before and after are
-// shown as one list, without repetition.
+// TestLedgerSurvivesAReopening checks that after a commit of unknown outcome, when the broker opens
+// the store again, the use history of a temporary queue and the activity have the events from
+// before and after, each once.
 func TestLedgerSurvivesAReopening(t *testing.T) {
 	fails := false
 	inside(t, &world{wrap: func(s *memory.Store) engine.Store { return failing{s, &fails} }}, func(w *world) {

@@ -134,7 +134,8 @@ func onStage(t *testing.T, text string, f func(t *testing.T, p *demo.Playback, s
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// All differences from a step's expectations are shown in the viewer's language.
+// TestInsteadInEveryLanguage checks that each difference between a scene's step and its
+// expectations has a text in every language.
 func TestInsteadInEveryLanguage(t *testing.T) {
 	onStage(t, wrongLunch, func(t *testing.T, p *demo.Playback, see func(tag, page string) *goquery.Document) {
 		said := map[string]string{} // kind of difference, by text

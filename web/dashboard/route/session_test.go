@@ -15,7 +15,7 @@ import (
 
 const hostile = "<i>\u202e\" & %2F ?#\\ \x07"
 
-// part returns a slot of a page as the server pushes it.
+// part renders one slot of a page, as the server pushes it to an open page.
 func (w *world) part(url, name string) string {
 	w.Helper()
 	still := view.WithFrozenClocks(w.Context())
@@ -108,7 +108,8 @@ func TestSessionIsLive(t *testing.T) {
 	})
 }
 
-// A session's state is shown in a suitable way, even if it is not text.
+// TestSessionStateIsShown checks that a session's page shows a state unchanged, whether it is text,
+// JSON, binary, large or empty, in every view.
 func TestSessionStateIsShown(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{RequiresSession: true})

@@ -89,7 +89,8 @@ func TestListsAreSorted(t *testing.T) {
 	})
 }
 
-// The number of messages that are examined is limited, and the page says so.
+// TestSortingEnds checks that sorting or filtering a list examines about 50,000 messages at most,
+// and that the page then shows how many of the list's messages it examined.
 func TestSortingEnds(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})

@@ -350,8 +350,8 @@ func TestParkingLot(t *testing.T) {
 	})
 }
 
-// With selected columns the deferred messages are shown in a table, and the rest is on the
-// next pages.
+// TestParkingLotInColumns checks that the list of deferred messages shows 200 cards, or rows of a
+// table if columns are selected, and links to the next ones.
 func TestParkingLotInColumns(t *testing.T) {
 	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"bills", "orders"} {

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// ERR-4: clients distinguish errors by status and sub-code.
+// ERR-4: each kind of error has its own status and sub-code, by which clients distinguish errors.
 func TestStatus(t *testing.T) {
 	for kind, want := range map[error][2]int{
 		engine.ErrNotFound: {404, 40400}, engine.ErrExists: {409, 40900}, engine.ErrChanged: {409, 40901}, engine.ErrQuota: {403, 40300}, engine.ErrTooLarge: {403, 40300},

@@ -76,7 +76,8 @@ func roundTrip(t *testing.T, r engine.Rule) {
 	}
 }
 
-// Any address is of one kind, or refused.
+// FuzzAddress checks that any address is parsed as that of one kind of resource, or refused with an
+// error for clients.
 func FuzzAddress(f *testing.F) {
 	for _, s := range []string{"/", "/q", "/a%2Fb/", "/t/Subscriptions/s/Rules/r", "/$Resources/Queues", "/$namespaceinfo", "/%zz", "/t/subscriptions//rules", "/Subscriptions/a"} {
 		f.Add(s)

@@ -10,7 +10,8 @@ import (
 	"mayfly/web/webtest"
 )
 
-// Responses are the same as before, byte for byte: order of elements, prefixes and all.
+// TestAnswersAsBefore compares responses byte for byte with the files in testdata: the order of
+// elements and their prefixes too.
 func TestAnswersAsBefore(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/dest", queue(""))

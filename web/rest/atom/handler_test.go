@@ -188,7 +188,7 @@ func wants(t *testing.T, got webtest.Answer, status, sub int, text string) {
 	}
 }
 
-// A namespace has limits on the number of entities and rules.
+// TestQuotas checks that creating an entity beyond a limit of the namespace is refused with 403.
 func TestQuotas(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic = 2, 1
@@ -205,7 +205,8 @@ type denied struct{}
 func (denied) Error() string { return "401 SubCode=40100: Unauthorized access for 'GetSubscription'" }
 func (denied) Status() int   { return http.StatusUnauthorized }
 
-// Authorize runs before anything is looked up.
+// TestAuthorize checks that Authorize gets the parsed request before the body is read or an entity
+// is looked up, and that its error is the response.
 func TestAuthorize(t *testing.T) {
 	var asked atom.Request
 	refuse := true
@@ -269,7 +270,8 @@ func TestFirstRules(t *testing.T) {
 	}
 }
 
-// A parameter has one value in each rule.
+// TestParameters checks that a rule is refused if a parameter has two values in it, or occurs twice
+// in its filter.
 func TestParameters(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/t", topic(""))
@@ -287,7 +289,8 @@ func TestParameters(t *testing.T) {
 		`</Parameters></Filter>`)), 400, 40000, "needs a unique name")
 }
 
-// A key that a description omits stays, or is created.
+// TestKeys checks that a key that the description of an access rule omits is generated when the
+// rule is created, and kept by an update. Invalid rules are refused.
 func TestKeys(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	access := func(more string) string {

@@ -9,7 +9,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A page has at most a hundred entries, and a second link if another page follows.
+// TestLists checks that a page of a list has at most a hundred entries, and a link to the next page
+// if there is one.
 func TestLists(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/t", topic(""))

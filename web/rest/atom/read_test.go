@@ -15,8 +15,8 @@ import (
 	"mayfly/web/webtest"
 )
 
-// A description may have its elements in any order, with any prefix, and unknown ones
-// among them.
+// TestReading checks that a description is read the same whatever the order and the namespace
+// prefixes of its elements, and that unknown elements are ignored.
 func TestReading(t *testing.T) {
 	const bus = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
 	want := engine.Config{LockDuration: 30 * time.Second, MaxDeliveryCount: 7, UserMetadata: "a & b"}
@@ -49,7 +49,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// A body must be small, plain XML.
+// TestReadingRefuses checks that a body is refused, with a short error, unless it is XML without a
+// document type and within the limits on size, depth and number of elements.
 func TestReadingRefuses(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	for name, tc := range map[string]struct{ body, text string }{
@@ -70,7 +71,8 @@ func TestReadingRefuses(t *testing.T) {
 	}
 }
 
-// An update replaces a description, except for properties that are fixed at creation.
+// TestUpdates checks that an update replaces all properties of an entity, except those that are
+// fixed at its creation.
 func TestUpdates(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/dest", queue(""))
@@ -103,7 +105,8 @@ func TestUpdates(t *testing.T) {
 	contains(w.update(200, "/q", queue("<ForwardTo>dest</ForwardTo>")), map[string]string{"ForwardTo": "dest"})
 }
 
-// Values keep their types, whatever the names of the types.
+// TestValues checks that a value of a rule is stored with the type that its XML names, and returned
+// with that type.
 func TestValues(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.Want(201, "PUT", "/t", topic(""))

@@ -124,7 +124,7 @@ func TestValuesComeBack(t *testing.T) {
 	}
 }
 
-// spaceOf returns the namespace of a type.
+// spaceOf returns the XML namespace of a value's type.
 func spaceOf(kind string) string {
 	switch kind {
 	case "duration", "guid", "char":
@@ -136,7 +136,8 @@ func spaceOf(kind string) string {
 	}
 }
 
-// inside returns the content of a value's element. A DateTimeOffset has two parts.
+// inside returns the XML content of a value's element. A DateTimeOffset, given as time and minutes
+// separated by a space, becomes two elements.
 func inside(prefix, kind, text string) string {
 	text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 	if kind != "DateTimeOffset" {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A document with too many elements is refused while it is read.
+// TestParseIsBounded checks that a document with too many elements and attributes, or too deep
+// ones, is refused while it is being parsed.
 func TestParseIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"wide":                {"<a>" + strings.Repeat("<b/>", maxBytes/4-2), "more than 16384 elements"},

@@ -41,7 +41,7 @@ func (w *world) update(status int, path, body string) webtest.Answer {
 	return w.Want(status, http.MethodPut, path, body, "If-Match", "*")
 }
 
-// in returns an entry with a description that has these elements.
+// in returns an Atom entry with a description, such as QueueDescription, that contains `elements`.
 func in(description, elements string) string {
 	return `<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><` + description +
 		` xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect" xmlns:i="http://www.w3.org/2001/XMLSchema-instance">` + elements +

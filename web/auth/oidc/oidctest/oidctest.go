@@ -37,7 +37,8 @@ const (
 	Secret = "a secret for tests"
 )
 
-// A Trouble changes the provider's behaviour: see the program, which reads it.
+// A Trouble is a change of the provider's behaviour, sent as JSON to the program, whose source
+// documents the fields.
 type Trouble struct {
 	Claims map[string]any `json:",omitempty"`
 	Info   map[string]any `json:",omitempty"`
@@ -116,7 +117,8 @@ func (p *Provider) SignIn(at, user string) string {
 	return back
 }
 
-// do sends a request, and returns the Location of the answer.
+// do sends a request with a body of the media type `kind`, and returns the Location of the
+// response. An error, or a status of 400 or more, fails the test.
 func (p *Provider) do(method, at, kind string, body io.Reader) string {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
