@@ -119,7 +119,8 @@ func TestStateIn(t *testing.T) {
 	})
 }
 
-// ParseClockChange parses the text of every clock change, and refuses other texts.
+// TestParseTurning checks that ParseClockChange parses the text of every clock change and refuses
+// other texts.
 func TestParseTurning(t *testing.T) {
 	for _, want := range []demo.ClockChange{
 		{Running: true}, {}, {Rate: 1}, {Rate: 10}, {Rate: 60}, {JumpedTo: demo.Expiry}, {JumpedTo: demo.Activation}, {JumpedTo: demo.Unlock}, {JumpedTo: demo.AutoDelete},
