@@ -281,3 +281,19 @@ func (ns *Namespace) admitPeekLink(h *subqueue, want SessionRequest) error {
 	}
 	return ns.checkSessionID(want.ID)
 }
+
+// awaitsSession reports whether l waits for its session. That keeps its entity from being idle, as
+// credit does (IDLE-8).
+func (l *link) awaitsSession() bool { return l.Session.Want == NextSession && l.took == nil }
+
+// noWaitCount returns how much l adds to sessions.noWait while it waits for a session.
+func (l *link) noWaitCount() int {
+	if l.NoWait {
+		return 1
+	}
+	return 0
+}
+
+func (l *link) bind(s *session) { l.session, s.lock.link = s, l }
+
+func (l *link) unbind() { l.session.lock.link, l.session = nil, nil }

@@ -173,3 +173,9 @@ func effectiveTTL(own, ceiling time.Duration) time.Duration {
 	}
 	return own
 }
+
+// sessionID returns the id of m's session, at an entity with sessions.
+func (m *message) sessionID() string { return m.packed().SessionID() }
+
+// hasSession reports whether m has a SessionId, as it must have where sessions are required.
+func (m *message) hasSession() bool { return m.packed().HasSessionID() }

@@ -48,12 +48,6 @@ const (
 
 func sessionLockLost() error { return Refuse(ErrSessionLockLost, "%s", SessionLockLostText) }
 
-// sessionID returns the id of m's session, at an entity with sessions.
-func (m *message) sessionID() string { return m.packed().SessionID() }
-
-// hasSession reports whether m has a SessionId, as it must have where sessions are required.
-func (m *message) hasSession() bool { return m.packed().HasSessionID() }
-
 // requiresSession reports whether e requires sessions. Its dead-letter subqueues do not (DLQ-7).
 func (e *entity) requiresSession() bool { return e.Config.RequiresSession && e.Kind != Topic }
 
@@ -267,22 +261,6 @@ func (ns *Namespace) sessionEvent(kind EventKind, now Instant, h *subqueue, id, 
 // The rest of this file connects links and sessions: it decides which link gets which session, and
 // delivers a session's messages to its link. The cost does not depend on the number of idle
 // links, because waiting links are in lists of their own.
-
-// awaitsSession reports whether l waits for its session. That keeps its entity from being idle, as
-// credit does (IDLE-8).
-func (l *link) awaitsSession() bool { return l.Session.Want == NextSession && l.took == nil }
-
-// noWaitCount returns how much l adds to sessions.noWait while it waits for a session.
-func (l *link) noWaitCount() int {
-	if l.NoWait {
-		return 1
-	}
-	return 0
-}
-
-func (l *link) bind(s *session) { l.session, s.lock.link = s, l }
-
-func (l *link) unbind() { l.session.lock.link, l.session = nil, nil }
 
 // enlist binds l to the session that it got before, or adds it to the links that wait for a session;
 // delist undoes this.

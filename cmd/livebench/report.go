@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A report has the results of a run.
+// A report contains the results of a run.
 type report struct {
 	Command string     `json:"command"`
 	Seconds float64    `json:"seconds"`

@@ -104,7 +104,7 @@ var testsMay = []string{
 	"engine/brokertest",           // a broker that fails the test instead of returning errors
 	"web/webtest",                 // an HTTP client for tests
 	"engine/enginetest/...",       // scenarios and generators
-	"engine/longtest",             // tells whether long suites run
+	"engine/longtest",             // decides if long suites run
 }
 
 // confined lists where a third-party module, or a package of the standard library, may be

@@ -11,7 +11,7 @@ import (
 // A sessionFate contains all possible states of one session.
 type sessionFate struct {
 	id      string
-	holders []int    // its possible holders: a handle, nobody, or unknown
+	holders []int    // its possible holders: a handle, none, or unknown
 	states  []string // its possible states
 }
 

@@ -156,7 +156,7 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	})
 }
 
-// Many sends and settlements that one goroutine submits are done in the order of its calls, many
+// Sends and settlements of one goroutine are executed in the order of its calls, many
 // in one commit.
 func TestSubmittedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ func (b *Broker) becomeReadOnly(ctx context.Context, now engine.Instant, ops []*
 	return b.readOnlyTurn(ctx, now, ops)
 }
 
-// storeTrouble returns the channel on which the store reports that it accepts no more writes, or
+// storeTrouble returns the channel on which the store reports that it refuses writes from now on, or
 // nil if the store reports that only in Commit.
 func (b *Broker) storeTrouble() <-chan error {
 	if t, ok := b.store.Load().Store.(engine.WriteFailureNotifier); ok {

@@ -16,7 +16,7 @@ import (
 // A fault is an error that the browser reports. It fails the test unless it is expected.
 type fault struct {
 	text    string
-	path    string // of the URL it is about; "" if there is none
+	path    string // of the URL that failed; "" if there is none
 	cause   string // a status code, the name of a network error, or the browser's error text
 	console bool   // the browser reported it in the console
 	taken   bool   // refused has accepted it

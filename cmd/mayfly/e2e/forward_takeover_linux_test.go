@@ -76,7 +76,7 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 		t.Fatal("at the server that owns nothing:", code, text)
 	}
 	apis := []string{"/api/v1", "/api/v1/n/shop", "/api/v1/n/till"}
-	// Clients only use the second server, whatever it owns.
+	// Clients use only the second server, also for namespaces that it does not own.
 	var mu sync.Mutex
 	sent, certain := map[string]bool{}, map[string]bool{} // by API and body; certain has the acknowledged messages
 	stop, halt := context.WithCancel(ctx)

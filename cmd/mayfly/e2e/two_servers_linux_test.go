@@ -150,7 +150,7 @@ func (f *pair) state(p *child, state string) server.Ready {
 	}
 }
 
-// ready waits until every server has reported its state, so that one is a standby.
+// ready waits until every server has reported its state: one serves, and the other is a standby.
 func (f *pair) ready() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), pairPatience)
