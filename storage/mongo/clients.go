@@ -2,10 +2,14 @@ package mongo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
 // Clients are the driver's clients of one process. Users of the same connection string share
@@ -28,6 +32,44 @@ type sharedClient struct {
 
 	indexLock chan struct{} // a mutex that can be awaited with a context: held while requesting the indexes
 	indexed   bool          // the indexes were requested; guarded by indexLock
+
+	failures failures
+}
+
+// failures holds the last error of each server that tells something about the server. The driver
+// sometimes cancels its own check of a server, and then reports nothing but the cancellation
+// until the next check. It is safe for concurrent use.
+type failures struct {
+	mu       sync.Mutex
+	byServer map[string]error // by address; guarded by mu
+}
+
+// checkFailed records why a check failed.
+func (f *failures) checkFailed(e *event.ServerHeartbeatFailedEvent) {
+	if errors.Is(e.Failure, context.Canceled) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byServer == nil {
+		f.byServer = map[string]error{}
+	}
+	server, _, _ := strings.Cut(e.ConnectionID, "[-") // the address, and then the connection's number
+	f.byServer[server] = e.Failure
+}
+
+// cause returns why the server at address could not be reached: err, unless that is only a
+// cancelled check.
+func (f *failures) cause(address string, err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known := f.byServer[address]; known != nil {
+		return known
+	}
+	return err
 }
 
 // take returns the client for the connection string url, from which a was parsed, and counts one
@@ -37,11 +79,12 @@ func (c *Clients) take(url string, a connString) (*sharedClient, error) {
 	defer c.mu.Unlock()
 	is := c.all[url]
 	if is == nil {
-		driver, err := mongo.Connect(a.options)
+		is = &sharedClient{of: c, url: url, indexLock: make(chan struct{}, 1)}
+		var err error
+		is.Client, err = mongo.Connect(a.options, options.Client().SetServerMonitor(&event.ServerMonitor{ServerHeartbeatFailed: is.failures.checkFailed}))
 		if err != nil {
 			return nil, newConnectError("the connection string for MongoDB cannot be used: "+a.redact(err.Error()), err)
 		}
-		is = &sharedClient{Client: driver, of: c, url: url, indexLock: make(chan struct{}, 1)}
 		if c.all == nil {
 			c.all = map[string]*sharedClient{}
 		}

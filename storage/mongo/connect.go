@@ -65,7 +65,7 @@ func connectTo(ctx context.Context, url string, a connString, clients *Clients, 
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, facts{}, errors.Join(context.Cause(ctx), d.close(parting))
 		}
-		return nil, facts{}, errors.Join(a.explain(err), d.close(parting))
+		return nil, facts{}, errors.Join(a.explain(err, &client.failures), d.close(parting))
 	}
 	d.facts.database = a.database
 	args := []any{"servers", strings.Join(a.options.Hosts, ","), "database", a.database, "version", d.facts.version}

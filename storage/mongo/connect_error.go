@@ -33,11 +33,15 @@ func (e *connectError) Unwrap() error { return e.cause }
 func newConnectError(sentence string, cause error) error { return &connectError{sentence, cause} }
 
 // explain returns an error that says in one sentence why the server could not be reached or
-// used.
-func (a connString) explain(err error) error {
+// used. The errors of earlier checks are in known.
+func (a connString) explain(err error, known *failures) error {
 	at := strings.Join(a.options.Hosts, ",")
 	switch selection, ok := errors.AsType[topology.ServerSelectionError](err); {
 	case ok:
+		selection.Desc.Servers = slices.Clone(selection.Desc.Servers)
+		for i, s := range selection.Desc.Servers {
+			selection.Desc.Servers[i].LastError = known.cause(s.Addr.String(), s.LastError)
+		}
 		return newConnectError(a.redact(a.explainSelection(selection)), unreached(selection))
 	case strings.Contains(err.Error(), "wire version"), commandUnknown(err):
 		return newConnectError(fmt.Sprintf("the MongoDB at %s is too old: version %s or later is needed", at, topology.MinSupportedMongoDBVersion), fmt.Errorf("%w: %w", errRefused, err))

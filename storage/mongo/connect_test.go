@@ -223,7 +223,7 @@ func TestWrongRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, `the MongoDB at h:1 does not let the user "ann" use the database "shop": grant the role readWrite there`,
-		a.explain(mongo.CommandError{Code: 13, Message: "not authorized on shop"}).Error())
+		a.explain(mongo.CommandError{Code: 13, Message: "not authorized on shop"}, new(failures)).Error())
 }
 
 func TestWrongStrings(t *testing.T) {

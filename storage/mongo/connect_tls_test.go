@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -15,6 +18,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/address"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
 func TestTLS(t *testing.T) {
@@ -54,6 +62,28 @@ func TestTLS(t *testing.T) {
 			got, _, _ = strings.Cut(got, ": current time")
 			want(t, strings.ReplaceAll(tc.want, "HOST", tc.at), got)
 		})
+	}
+}
+
+// TestCancelledCheck checks that the reason why a server cannot be used is known, although the
+// driver cancelled its last check.
+func TestCancelledCheck(t *testing.T) {
+	a, err := parse("mongodb://h:1/?tls=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled := fmt.Errorf("incomplete read: %w", context.Canceled)
+	var known failures
+	for _, failure := range []error{errors.New("remote error: tls: certificate required"), cancelled} {
+		known.checkFailed(&event.ServerHeartbeatFailedEvent{ConnectionID: "h:1[-3]", Failure: failure})
+	}
+	for server, wants := range map[string]string{
+		"h:1": "the server at h:1 refuses the TLS connection; it may need a client certificate (tlsCertificateKeyFile): remote error: tls: certificate required",
+		"h:2": "the MongoDB at h:2 cannot be used: incomplete read: context canceled",
+	} {
+		err := topology.ServerSelectionError{Desc: description.Topology{Servers: []description.Server{{Addr: address.Address(server), LastError: cancelled}}}}
+		want(t, wants, a.explain(err, &known).Error())
+		want(t, cancelled.Error(), err.Desc.Servers[0].LastError.Error())
 	}
 }
 
