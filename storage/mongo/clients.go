@@ -36,9 +36,9 @@ type sharedClient struct {
 	failures failures
 }
 
-// failures holds the last error of each server that tells something about the server. The driver
-// sometimes cancels its own check of a server, and then reports nothing but the cancellation
-// until the next check. It is safe for concurrent use.
+// failures holds the error of the last failed check of each server, without cancelled checks: the
+// driver sometimes cancels its own check of a server, and until the next check it then reports
+// only the cancellation. It is safe for concurrent use.
 type failures struct {
 	mu       sync.Mutex
 	byServer map[string]error // by address; guarded by mu
@@ -54,12 +54,24 @@ func (f *failures) checkFailed(e *event.ServerHeartbeatFailedEvent) {
 	if f.byServer == nil {
 		f.byServer = map[string]error{}
 	}
-	server, _, _ := strings.Cut(e.ConnectionID, "[-") // the address, and then the connection's number
-	f.byServer[server] = e.Failure
+	f.byServer[serverOf(e.ConnectionID)] = e.Failure
 }
 
-// cause returns why the server at address could not be reached: err, unless that is only a
-// cancelled check.
+// checkSucceeded forgets the error of a server that answers again.
+func (f *failures) checkSucceeded(e *event.ServerHeartbeatSucceededEvent) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byServer, serverOf(e.ConnectionID))
+}
+
+// serverOf returns the server's address in the driver's name of a connection: "h:27017[-3]".
+func serverOf(connection string) string {
+	address, _, _ := strings.Cut(connection, "[-")
+	return address
+}
+
+// cause returns why the server at address cannot be reached. That is err, unless err is a
+// cancelled check and an earlier check failed for another reason.
 func (f *failures) cause(address string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -81,7 +93,10 @@ func (c *Clients) take(url string, a connString) (*sharedClient, error) {
 	if is == nil {
 		is = &sharedClient{of: c, url: url, indexLock: make(chan struct{}, 1)}
 		var err error
-		is.Client, err = mongo.Connect(a.options, options.Client().SetServerMonitor(&event.ServerMonitor{ServerHeartbeatFailed: is.failures.checkFailed}))
+		is.Client, err = mongo.Connect(a.options, options.Client().SetServerMonitor(&event.ServerMonitor{
+			ServerHeartbeatFailed:    is.failures.checkFailed,
+			ServerHeartbeatSucceeded: is.failures.checkSucceeded,
+		}))
 		if err != nil {
 			return nil, newConnectError("the connection string for MongoDB cannot be used: "+a.redact(err.Error()), err)
 		}

@@ -65,8 +65,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestCancelledCheck checks that the reason why a server cannot be used is known, although the
-// driver cancelled its last check.
+// TestCancelledCheck checks that the error names the reason why a server cannot be used, even if
+// the driver cancelled its last check; but not a reason from before a successful check.
 func TestCancelledCheck(t *testing.T) {
 	a, err := parse("mongodb://h:1/?tls=true")
 	if err != nil {
@@ -77,9 +77,12 @@ func TestCancelledCheck(t *testing.T) {
 	for _, failure := range []error{errors.New("remote error: tls: certificate required"), cancelled} {
 		known.checkFailed(&event.ServerHeartbeatFailedEvent{ConnectionID: "h:1[-3]", Failure: failure})
 	}
+	known.checkFailed(&event.ServerHeartbeatFailedEvent{ConnectionID: "h:3[-4]", Failure: errors.New("remote error: tls: certificate required")})
+	known.checkSucceeded(&event.ServerHeartbeatSucceededEvent{ConnectionID: "h:3[-5]"})
 	for server, wants := range map[string]string{
 		"h:1": "the server at h:1 refuses the TLS connection; it may need a client certificate (tlsCertificateKeyFile): remote error: tls: certificate required",
 		"h:2": "the MongoDB at h:2 cannot be used: incomplete read: context canceled",
+		"h:3": "the MongoDB at h:3 cannot be used: incomplete read: context canceled",
 	} {
 		err := topology.ServerSelectionError{Desc: description.Topology{Servers: []description.Server{{Addr: address.Address(server), LastError: cancelled}}}}
 		want(t, wants, a.explain(err, &known).Error())
